@@ -1,0 +1,98 @@
+#pragma once
+
+/// @file
+/// What a backend is: where buffers live and who runs programs on them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lazuli/device.h"
+#include "lazuli/program.h"
+
+namespace lazuli {
+
+/// A piece of memory on a device. It is freed with its last reference.
+class Buffer {
+   public:
+    /// `bytes` of memory on `device`.
+    Buffer(Device device, std::size_t bytes) : device_(device), bytes_(bytes) {}
+    virtual ~Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    /// Where the host can read it, or null where it cannot.
+    virtual const void* host_data() const = 0;
+    /// Where the host can write it, or null: memory of the user's that was lifted is never written.
+    virtual void* host_mutable() = 0;
+    /// Where it lives.
+    Device device() const { return device_; }
+    /// Its size.
+    std::size_t bytes() const { return bytes_; }
+
+   private:
+    Device device_;
+    std::size_t bytes_;
+};
+
+/// Shared ownership of a buffer.
+using BufferPtr = std::shared_ptr<Buffer>;
+
+/// An operand as a backend gets it: memory, and how the elements lie in it.
+struct Binding {
+    BufferPtr buffer;           ///< The memory.
+    std::int64_t offset = 0;    ///< Of the first element, in bytes.
+    Ints strides;               ///< In bytes, one a dimension. Negative and zero strides are possible.
+    bool dense = true;          ///< Whether it is row-major without gaps.
+};
+
+/// What a device says of itself.
+struct DeviceInfo {
+    std::string description;         ///< For people.
+    std::uint64_t memory_bytes = 0;  ///< How much memory there is; 0 where unknown.
+};
+
+/// Runs programs. One object a device; all functions may be called from any thread.
+class Backend {
+   public:
+    virtual ~Backend() = default;
+    /// The device's name: letters, digits and underscores.
+    virtual std::string name() const = 0;
+    /// What the device is.
+    virtual DeviceInfo describe() const = 0;
+    /// Whether this op can run here with operands and result of these types. A composite that is refused is built out of
+    /// other ops; another op that is refused makes the program fall back to the reference backend.
+    virtual bool supports(const OpDef& op, std::span<const TensorSpec> inputs, const TensorSpec& result) const = 0;
+    /// Turns a program into whatever `run` needs. Called once a program; the result is cached.
+    virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
+    /// Runs a prepared program. One dense buffer a result.
+    virtual std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) = 0;
+    /// Memory on this device; OutOfMemory where there is none.
+    virtual BufferPtr allocate(std::size_t bytes) = 0;
+    /// Copies from the host into a buffer of this device.
+    virtual void copy_in(Buffer& to, const void* from, std::size_t bytes) = 0;
+    /// Copies from a buffer of this device to the host.
+    virtual void copy_out(void* to, const Buffer& from, std::size_t bytes) = 0;
+    /// Returns when all work given to the device is done.
+    virtual void synchronize() {}
+
+    /// The device this backend serves; set when it is registered.
+    Device device() const { return device_; }
+
+   private:
+    friend Device register_backend(std::unique_ptr<Backend> backend);
+    Device device_;
+};
+
+/// Adds a backend; its name becomes a device. ArgumentError where the name is taken or no name.
+Device register_backend(std::unique_ptr<Backend> backend);
+/// The backend of a device.
+Backend& backend_of(Device device);
+
+/// Dense host memory for a backend that computes on the host: 64-byte aligned, counted against the memory limit.
+BufferPtr allocate_host(Device device, std::size_t bytes);
+
+}  // namespace lazuli

@@ -1,0 +1,66 @@
+#pragma once
+
+/// @file
+/// The recorded graph, made visible: scopes that gather what is recorded, and figures about it.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lazuli/program.h"
+#include "lazuli/tensor.h"
+
+namespace lazuli {
+
+/// Gathers what its thread records while it lives into one program. Tensors from outside become parameters, evaluated or not.
+/// Nothing is evaluated by itself meanwhile, and what was recorded stays alive with the scope.
+class GraphScope {
+   public:
+    GraphScope();
+    ~GraphScope();
+    GraphScope(const GraphScope&) = delete;
+    GraphScope& operator=(const GraphScope&) = delete;
+    /// What was recorded so far, in order.
+    std::vector<Tensor> recorded() const;
+    /// The program of everything recorded so far; its results are the tensors no other recorded operation uses.
+    Program program() const;
+    /// The program of these results.
+    Program program(std::span<const Tensor> results) const;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Figures about recorded graphs, all threads together.
+struct GraphStats {
+    std::uint64_t live_nodes = 0;     ///< Nodes there are.
+    std::uint64_t peak_nodes = 0;     ///< The most slots that were in use at once, thread by thread.
+    std::uint64_t recorded = 0;       ///< Nodes there ever were.
+    std::uint64_t slots_reused = 0;   ///< How many of them took the place of one that was gone.
+    std::uint64_t bytes_held = 0;     ///< Memory the nodes' slabs take.
+    std::uint64_t bytes_per_node = 0; ///< Size of a node.
+    std::uint64_t buffer_bytes = 0;   ///< Memory that tensors' values take.
+    std::uint64_t flushes = 0;        ///< How often pending work was evaluated by itself.
+};
+/// The figures now.
+GraphStats graph_stats();
+
+/// Figures about plans.
+struct CacheStats {
+    std::uint64_t plans = 0;    ///< In the cache.
+    std::uint64_t bytes = 0;    ///< Their size.
+    std::uint64_t limit = 0;    ///< The bound.
+    std::uint64_t hits = 0;     ///< Evaluations that found their plan.
+    std::uint64_t misses = 0;   ///< Evaluations that made one.
+    std::uint64_t evicted = 0;  ///< Plans dropped to stay below the bound.
+    std::uint64_t fallbacks = 0; ///< Evaluations that ran on the reference backend because theirs lacks an op.
+};
+/// The figures now.
+CacheStats cache_stats();
+
+/// Drops cached plans and measurements, and gives memory without content back to the system.
+void clear_caches();
+
+}  // namespace lazuli

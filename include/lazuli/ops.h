@@ -1,0 +1,78 @@
+#pragma once
+
+/// @file
+/// Operations as free functions and operators. Each records a node and returns at once; bad arguments throw at the call.
+
+#include "lazuli/tensor.h"
+
+namespace lazuli {
+
+#define LAZULI_DEFAULT(...) = __VA_ARGS__
+#define LAZULI_OPERAND Operand
+#define LAZULI_PARAMS(...) (Operand x __VA_OPT__(, ) __VA_ARGS__)
+#define LAZULI_OP(name, params, args) Tensor name LAZULI_PARAMS params;
+#define LAZULI_OP_OWN(name, params, args) Tensor name LAZULI_PARAMS params;
+#include "lazuli/ops.inc"
+#undef LAZULI_DEFAULT
+#undef LAZULI_OPERAND
+#undef LAZULI_PARAMS
+#undef LAZULI_OP
+#undef LAZULI_OP_OWN
+
+/// Tensors joined along an axis.
+Tensor concat(std::span<const Tensor> tensors, Axis axis = 0);
+/// Tensors joined along an axis.
+inline Tensor concat(std::initializer_list<Tensor> tensors, Axis axis = 0) {
+    return concat(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
+}
+/// The position along an axis: 0, 1, 2, ...
+Tensor iota(Shape shape, Axis axis = 0, DType dtype = DType::i64);
+/// A host function that was registered by name.
+Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, TensorSpec result);
+/// Any op by its name, with attributes in the order of its record.
+Tensor call(std::string_view op, std::span<const Tensor> inputs, std::span<const Attribute> attributes = {},
+            const TensorSpec* wanted = nullptr);
+/// The second operand's element where the condition holds, else the third's: `select` under numpy's name.
+Tensor where(Operand condition, Operand x, Operand y);
+/// The last dimensions in reverse order: a matrix transposed.
+inline Tensor transpose(const Tensor& x) { return x.transpose(); }
+/// Two axes exchanged.
+inline Tensor transpose(const Tensor& x, Axis a, Axis b) { return x.transpose(a, b); }
+
+/// An operand pair of which at least one is a tensor.
+template <class A, class B>
+concept TensorPair = (std::same_as<std::remove_cvref_t<A>, Tensor> && std::constructible_from<Operand, B>) ||
+                     (std::same_as<std::remove_cvref_t<B>, Tensor> && std::constructible_from<Operand, A>);
+
+#define LAZULI_OPERATOR(symbol, name, doc)                                         \
+    doc template <class A, class B>                                                \
+        requires TensorPair<A, B>                                                  \
+    Tensor operator symbol(A&& a, B&& b) {                                         \
+        return name(Operand(std::forward<A>(a)), Operand(std::forward<B>(b)));     \
+    }
+LAZULI_OPERATOR(+, add, /** Sum. */)
+LAZULI_OPERATOR(-, sub, /** Difference. */)
+LAZULI_OPERATOR(*, mul, /** Product, element by element. */)
+LAZULI_OPERATOR(/, div, /** Quotient. */)
+LAZULI_OPERATOR(==, eq, /** Whether elements are equal. */)
+LAZULI_OPERATOR(!=, ne, /** Whether elements differ. */)
+LAZULI_OPERATOR(<, lt, /** Whether elements are less. */)
+LAZULI_OPERATOR(<=, le, /** Whether elements are at most. */)
+LAZULI_OPERATOR(>, gt, /** Whether elements are greater. */)
+LAZULI_OPERATOR(>=, ge, /** Whether elements are at least. */)
+#undef LAZULI_OPERATOR
+
+/// Negation.
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+/// Negation.
+inline Tensor operator-(Tensor&& x) { return neg(std::move(x)); }
+/// Adds in place: the handle refers to the sum from now on.
+inline Tensor& operator+=(Tensor& x, Operand y) { return x = add(std::move(x), y); }
+/// Subtracts.
+inline Tensor& operator-=(Tensor& x, Operand y) { return x = sub(std::move(x), y); }
+/// Multiplies.
+inline Tensor& operator*=(Tensor& x, Operand y) { return x = mul(std::move(x), y); }
+/// Divides.
+inline Tensor& operator/=(Tensor& x, Operand y) { return x = div(std::move(x), y); }
+
+}  // namespace lazuli

@@ -1,0 +1,154 @@
+#pragma once
+
+/// @file
+/// Shapes: the sizes of a tensor's dimensions, and shape plus element type.
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lazuli/dtype.h"
+
+namespace lazuli {
+
+/// The sizes of a tensor's dimensions, outermost first. Up to six sizes are kept inline: no heap allocation.
+class Shape {
+   public:
+    static constexpr int kInline = 6;    ///< Ranks up to this one allocate nothing.
+    static constexpr int kMaxRank = 64;  ///< The largest rank there may be.
+
+    /// Rank 0: one element.
+    Shape() = default;
+    /// The given sizes.
+    Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+    /// The given sizes.
+    explicit Shape(std::span<const std::int64_t> dims) {
+        resize(static_cast<int>(dims.size()));
+        if (!dims.empty()) std::memcpy(data(), dims.data(), dims.size_bytes());
+    }
+    /// `rank` dimensions of size `size` each.
+    static Shape filled(int rank, std::int64_t size) {
+        Shape shape;
+        shape.resize(rank);
+        for (std::int64_t& dim : shape) dim = size;
+        return shape;
+    }
+    /// Copies the sizes.
+    Shape(const Shape& other) { *this = other; }
+    /// Takes over the sizes.
+    Shape(Shape&& other) noexcept { take(other); }
+    /// Copies the sizes.
+    Shape& operator=(const Shape& other) {
+        if (this != &other) {
+            resize(other.rank_);
+            std::memcpy(data(), other.data(), static_cast<std::size_t>(rank_) * sizeof(std::int64_t));
+        }
+        return *this;
+    }
+    /// Takes over the sizes.
+    Shape& operator=(Shape&& other) noexcept {
+        if (this != &other) {
+            if (rank_ > kInline) delete[] heap_;
+            take(other);
+        }
+        return *this;
+    }
+    ~Shape() {
+        if (rank_ > kInline) delete[] heap_;
+    }
+
+    /// The number of dimensions.
+    int rank() const { return rank_; }
+    /// The number of dimensions, as a container says it.
+    std::size_t size() const { return static_cast<std::size_t>(rank_); }
+    /// Whether there are no dimensions.
+    bool empty() const { return rank_ == 0; }
+    /// The sizes.
+    const std::int64_t* data() const { return rank_ > kInline ? heap_ : inline_; }
+    /// The sizes, to be changed.
+    std::int64_t* data() { return rank_ > kInline ? heap_ : inline_; }
+    /// The size of dimension `i`, from 0.
+    std::int64_t operator[](int i) const { return data()[i]; }
+    /// The size of dimension `i`, to be changed.
+    std::int64_t& operator[](int i) { return data()[i]; }
+    /// The first size.
+    const std::int64_t* begin() const { return data(); }
+    /// Behind the last size.
+    const std::int64_t* end() const { return data() + rank_; }
+    /// The first size, to be changed.
+    std::int64_t* begin() { return data(); }
+    /// Behind the last size.
+    std::int64_t* end() { return data() + rank_; }
+    /// The sizes as a span.
+    std::span<const std::int64_t> dims() const { return {data(), size()}; }
+    /// Appends a dimension.
+    void push_back(std::int64_t dim) {
+        resize(rank_ + 1);
+        data()[rank_ - 1] = dim;
+    }
+    /// Changes the rank; new sizes are 0, sizes that stay keep their value.
+    void resize(int rank);
+
+    /// Whether the sizes are the same.
+    bool operator==(const Shape& other) const {
+        return rank_ == other.rank_ &&
+               std::memcmp(data(), other.data(), static_cast<std::size_t>(rank_) * sizeof(std::int64_t)) == 0;
+    }
+    /// The number of elements; 1 for rank 0. Throws ShapeError where it exceeds 2^63 - 1.
+    std::int64_t numel() const;
+    /// As text: `[2, 3]`.
+    std::string str() const;
+
+   private:
+    void take(Shape& other) noexcept {
+        rank_ = other.rank_;
+        if (rank_ > kInline) {
+            heap_ = other.heap_;
+            other.rank_ = 0;
+        } else {
+            for (int i = 0; i < rank_; ++i) inline_[i] = other.inline_[i];
+        }
+    }
+    void resize_slow(int rank);
+
+    std::int32_t rank_ = 0;
+    union {
+        std::int64_t inline_[kInline];
+        std::int64_t* heap_;
+    };
+};
+
+inline void Shape::resize(int rank) {
+    if (rank <= kInline && rank_ <= kInline) {
+        for (int i = rank_; i < rank; ++i) inline_[i] = 0;
+        rank_ = rank;
+    } else {
+        resize_slow(rank);
+    }
+}
+
+/// A list of axes or of sizes; small ones allocate nothing.
+using Ints = Shape;
+
+/// Shape and element type: what is known of a tensor without computing it.
+struct TensorSpec {
+    DType dtype = DType::f32;  ///< The element type.
+    Shape shape;               ///< The sizes.
+    /// Whether type and sizes are the same.
+    bool operator==(const TensorSpec&) const = default;
+    /// The bytes of a dense tensor of this spec. Throws ShapeError where it exceeds 2^63 - 1.
+    std::int64_t nbytes() const;
+    /// As text: `f32[2, 3]`.
+    std::string str() const;
+};
+
+/// Strides of a dense row-major tensor, in elements.
+Ints dense_strides(const Shape& shape);
+/// The shape both operands broadcast to, by numpy's rule; ShapeError naming `op` where they do not fit.
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
+
+}  // namespace lazuli

@@ -1,0 +1,313 @@
+#pragma once
+
+/// @file
+/// The tensor: a handle on a recorded operation or a value, one pointer wide.
+
+#include <complex>
+#include <concepts>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lazuli/arguments.h"
+#include "lazuli/detail/ref.h"
+#include "lazuli/device.h"
+#include "lazuli/dtype.h"
+#include "lazuli/program.h"
+#include "lazuli/scalar.h"
+#include "lazuli/shape.h"
+
+namespace lazuli {
+
+class Operand;
+
+/// How a tensor is printed.
+struct PrintOptions {
+    bool eval = false;    ///< Evaluate it and show its values; else say what it is.
+    int precision = 8;    ///< Digits behind the point, at most.
+    int threshold = 1000; ///< A tensor of more elements shows only its edges.
+    int edge = 3;         ///< How many elements an edge has.
+};
+
+/// A tensor. Copying one copies a reference; an operation on it records a node and returns at once. Any thread may record,
+/// and any thread may evaluate. Two handles may be used by two threads at once; one handle may not.
+class Tensor {
+   public:
+    /// No tensor; using it is an ArgumentError.
+    Tensor() = default;
+    /// A tensor of rank 0. Integers are i32 (i64 where they do not fit), reals f32, complex numbers c64.
+    template <Element T>
+    explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
+    /// A vector. `double` literals make f32, the default float; give a dtype to `tensor()` for another type.
+    template <Element T>
+    Tensor(std::initializer_list<T> values) : Tensor(from_list<T>({values.begin(), values.size()}, {size(values)})) {}
+    /// A matrix; rows have equal lengths.
+    template <Element T>
+    Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_nested(rows)) {}
+    /// A tensor of rank 3.
+    template <Element T>
+    Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks) : Tensor(from_nested(blocks)) {}
+
+    /// Another reference to the same tensor.
+    Tensor(const Tensor& other) noexcept : node_(other.node_) {
+        if (node_ != nullptr) ir::retain(node_);
+    }
+    /// Hands the reference over.
+    Tensor(Tensor&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+    /// Another reference to the same tensor.
+    Tensor& operator=(const Tensor& other) noexcept {
+        Tensor(other).swap(*this);
+        return *this;
+    }
+    /// Hands the reference over.
+    Tensor& operator=(Tensor&& other) noexcept {
+        Tensor(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~Tensor() {
+        if (node_ != nullptr) ir::release(node_);
+    }
+    /// Exchanges two handles.
+    void swap(Tensor& other) noexcept { std::swap(node_, other.node_); }
+
+    /// A tensor with a copy of the values, row-major, of the C++ type's element type.
+    template <Element T>
+    static Tensor from(std::span<const T> values, Shape shape) {
+        return from_memory(values.data(), values.size(), dtype_of<T>(), std::move(shape));
+    }
+    /// A vector with a copy of the values.
+    template <Element T>
+    static Tensor from(const std::vector<T>& values) {
+        return from(std::span<const T>(values), Shape{static_cast<std::int64_t>(values.size())});
+    }
+    /// A tensor with a copy of the values.
+    template <Element T>
+    static Tensor from(const std::vector<T>& values, Shape shape) {
+        return from(std::span<const T>(values), std::move(shape));
+    }
+
+    // ---- what it is; none of these compute
+
+    /// Whether there is a tensor at all.
+    bool defined() const { return node_ != nullptr; }
+    /// Type and shape.
+    const TensorSpec& spec() const;
+    /// The sizes.
+    const Shape& shape() const { return spec().shape; }
+    /// The size of an axis.
+    std::int64_t size(Axis axis) const { return shape()[static_cast<int>(ensure_axis("size", axis, shape()))]; }
+    /// The number of dimensions.
+    int rank() const { return shape().rank(); }
+    /// The number of elements.
+    std::int64_t numel() const { return shape().numel(); }
+    /// The element type.
+    DType dtype() const { return spec().dtype; }
+    /// Where it lives.
+    Device device() const;
+    /// A number no other tensor of this process has or had.
+    std::uint64_t id() const;
+    /// The op that made it: `add`, or `data` for a tensor made of values.
+    std::string_view op() const;
+    /// Whether its values are there.
+    bool is_materialized() const;
+    /// How many unevaluated operations it stands on, itself included.
+    std::size_t graph_size() const;
+    /// Names it, for programs and printing. The name is no part of a program's identity.
+    Tensor& name(std::string name);
+    /// Its name, or nothing.
+    std::string name() const;
+
+    // ---- values; all of these evaluate
+
+    /// Computes it and what it needs, unless that was done.
+    const Tensor& eval() const;
+    /// The tensor on another device; itself where it is there already.
+    Tensor to(Device device) const;
+    /// The only element, converted to `T` as `cast` does.
+    template <Element T>
+    T item() const {
+        T value{};
+        read_item(dtype_of<T>(), &value);
+        return value;
+    }
+    /// The elements, row-major, in the host's memory. Valid while the tensor lives.
+    template <Element T>
+    const T* data() const {
+        return static_cast<const T*>(read_data(dtype_of<T>()));
+    }
+    /// A copy of the elements, row-major; `T` is the element type.
+    template <Element T>
+    std::vector<T> to_vector() const {
+        std::vector<T> out(static_cast<std::size_t>(numel()));
+        if constexpr (std::is_same_v<T, bool>) {
+            const bool* from = data<bool>();
+            std::copy_n(from, out.size(), out.begin());
+        } else {
+            read_dense(dtype_of<T>(), out.data());
+        }
+        return out;
+    }
+    /// Whether the only element is not zero.
+    explicit operator bool() const;
+
+    // ---- printing
+
+    /// As text. Without `eval`: `Tensor(op=add, shape=[2, 3], dtype=f32, lazy)`.
+    std::string str(const PrintOptions& options = {}) const;
+
+    // ---- movement that needs no attributes of its own
+
+    /// The last dimensions in reverse order: a matrix transposed.
+    Tensor transpose() const;
+    /// Two axes exchanged.
+    Tensor transpose(Axis a, Axis b) const;
+
+    // ---- every op as a method
+#define LAZULI_DEFAULT(...) = __VA_ARGS__
+#define LAZULI_OPERAND Operand
+#define LAZULI_OP(name, params, args) Tensor name params const;
+#define LAZULI_OP_OWN(name, params, args) Tensor name params const;
+#include "lazuli/ops.inc"
+#undef LAZULI_DEFAULT
+#undef LAZULI_OPERAND
+#undef LAZULI_OP
+#undef LAZULI_OP_OWN
+
+    /// For the engine: takes over a reference.
+    static Tensor adopt(ir::NodeHeader* node) {
+        Tensor t;
+        t.node_ = node;
+        return t;
+    }
+    /// For the engine: the node, or null.
+    ir::NodeHeader* node() const { return node_; }
+
+   private:
+    friend class Operand;
+    static std::int64_t size(const auto& list) { return static_cast<std::int64_t>(list.size()); }
+    static Tensor from_scalar(const Scalar& value);
+    static Tensor from_memory(const void* data, std::size_t count, DType dtype, Shape shape);
+    [[noreturn]] static void ragged(std::int64_t expected, std::int64_t actual);
+
+    template <class T>
+    static Tensor from_list(std::span<const T> values, Shape shape) {
+        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>) {
+            using Narrow = std::conditional_t<std::is_same_v<T, double>, float, std::complex<float>>;
+            std::vector<Narrow> narrow;
+            for (const T& v : values) narrow.push_back(static_cast<Narrow>(v));
+            return from_memory(narrow.data(), narrow.size(), dtype_of<Narrow>(), std::move(shape));
+        } else {
+            return from_memory(values.data(), values.size(), dtype_of<T>(), std::move(shape));
+        }
+    }
+    template <class T>
+    static void flatten(const std::initializer_list<T>& list, int level, Shape& shape, std::vector<T>& out) {
+        note_size(shape, level, size(list));
+        out.insert(out.end(), list.begin(), list.end());
+    }
+    template <class T, class Leaf>
+    static void flatten(const std::initializer_list<std::initializer_list<T>>& list, int level, Shape& shape, std::vector<Leaf>& out) {
+        note_size(shape, level, size(list));
+        for (const auto& row : list) flatten(row, level + 1, shape, out);
+    }
+    static void note_size(Shape& shape, int level, std::int64_t size) {
+        if (shape.rank() <= level) shape.push_back(size);
+        if (shape[level] != size) ragged(shape[level], size);
+    }
+    template <class T>
+    static Tensor from_nested(const std::initializer_list<std::initializer_list<T>>& list) {
+        Shape shape;
+        std::vector<T> values;
+        flatten(list, 0, shape, values);
+        return from_list<T>(values, shape);
+    }
+    template <class T>
+    static Tensor from_nested(const std::initializer_list<std::initializer_list<std::initializer_list<T>>>& list) {
+        Shape shape;
+        std::vector<T> values;
+        flatten(list, 0, shape, values);
+        return from_list<T>(values, shape);
+    }
+
+    void read_item(DType dtype, void* out) const;
+    const void* read_data(DType dtype) const;
+    void read_dense(DType dtype, void* out) const;
+
+    ir::NodeHeader* node_ = nullptr;
+};
+
+static_assert(sizeof(Tensor) == sizeof(void*), "a tensor is one pointer wide");
+
+/// An argument of an operation: a tensor that is borrowed, a tensor that is handed over (`std::move`), or a weak scalar. A tensor
+/// is handed over when the operation is recorded; where that throws, the caller still has it.
+class Operand {
+   public:
+    /// A tensor, borrowed.
+    Operand(const Tensor& tensor) : node_(tensor.node_), source_(nullptr), is_scalar_(false) {}
+    /// A tensor, handed over.
+    Operand(Tensor&& tensor) noexcept : node_(tensor.node_), source_(&tensor), is_scalar_(false) {}
+    /// A number; it takes the element type of the tensors beside it unless its kind is higher.
+    template <class T>
+        requires(std::integral<T> || std::floating_point<T> || Element<T>)
+    Operand(T value) : scalar_(value), source_(nullptr), is_scalar_(true) {}
+    /// A number.
+    Operand(const Scalar& value) : scalar_(value), source_(nullptr), is_scalar_(true) {}
+
+    /// Whether it is a number.
+    bool is_scalar() const { return is_scalar_; }
+    /// The number.
+    const Scalar& scalar() const { return scalar_; }
+    /// The node; null for an empty tensor.
+    ir::NodeHeader* node() const { return node_; }
+    /// A reference of one's own to the node.
+    ir::NodeHeader* take() {
+        // A tensor that stands twice in one call is handed over once.
+        if (source_ != nullptr && source_->node_ == node_) {
+            source_->node_ = nullptr;
+        } else {
+            ir::retain(node_);
+        }
+        return node_;
+    }
+
+   private:
+    union {
+        ir::NodeHeader* node_;
+        Scalar scalar_;
+    };
+    Tensor* source_;
+    bool is_scalar_;
+};
+
+/// Evaluates several tensors together: what they share is computed once.
+void eval(std::span<const Tensor> tensors);
+/// Evaluates several tensors together.
+template <std::same_as<Tensor>... Ts>
+void eval(const Tensor& first, const Ts&... rest) {
+    const Tensor all[] = {first, rest...};
+    eval(std::span<const Tensor>(all));
+}
+/// Prints it to standard output.
+void print(const Tensor& tensor, const PrintOptions& options = {});
+/// Writes it as `str` does; evaluates only where LAZULI_PRINT_EVAL=1.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+/// The program that computes the targets from materialised tensors.
+Program capture(std::span<const Tensor> targets);
+/// The program that computes one target.
+Program capture(const Tensor& target);
+
+/// A tensor over memory of the user's own: nothing is copied, and nothing is ever written to it. `strides` are in bytes and may
+/// be negative or zero; none means dense row-major. `release` is called when the last reference is gone.
+Tensor lift(const void* data, DType dtype, Shape shape, Ints strides = {}, std::function<void()> release = {});
+/// A tensor over elements of the user's own.
+template <Element T>
+Tensor lift(std::span<const T> values, Shape shape) {
+    return lift(values.data(), dtype_of<T>(), std::move(shape));
+}
+
+}  // namespace lazuli

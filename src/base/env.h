@@ -1,0 +1,41 @@
+#pragma once
+
+// Every environment variable Lazuli reads stands in one table (env.cpp), with its default and its meaning.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lazuli::env {
+
+enum class Var {
+    print_eval,
+    device,
+    policy,
+    policy_file,
+    seed,
+    plan_cache_bytes,
+    flush_depth,
+    flush_bytes,
+    memory_limit,
+    count,
+};
+
+struct VarInfo {
+    Var var;
+    std::string_view name;
+    std::string_view fallback;
+    std::string_view doc;
+};
+
+/// The table.
+std::span<const VarInfo> all();
+/// The variable's text as the environment has it now, or its default.
+std::string text(Var var);
+/// 1, true, yes, on; anything else is false.
+bool flag(Var var);
+/// The variable as a count; ArgumentError naming the variable where it is not one.
+std::int64_t integer(Var var);
+
+}  // namespace lazuli::env

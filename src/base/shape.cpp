@@ -1,0 +1,81 @@
+#include "lazuli/shape.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lazuli/error.h"
+
+namespace lazuli {
+
+void Shape::resize_slow(int rank) {
+    if (rank < 0 || rank > kMaxRank) {
+        throw ShapeError(fmt::format("rank {} is not between 0 and {}", rank, kMaxRank),
+                         fmt::format("rank <= {}", kMaxRank), fmt::format("rank {}", rank));
+    }
+    std::int64_t kept[kMaxRank] = {};
+    std::copy_n(data(), std::min(rank, rank_), kept);
+    if (rank_ > kInline) delete[] heap_;
+    rank_ = 0;  // the old storage is gone: nothing to free if the allocation below throws
+    if (rank > kInline) heap_ = new std::int64_t[static_cast<std::size_t>(rank)];
+    rank_ = rank;
+    std::copy_n(kept, rank, data());
+}
+
+std::int64_t Shape::numel() const {
+    std::int64_t product = 1;
+    bool overflow = false;
+    for (const std::int64_t dim : *this) {
+        if (dim == 0) return 0;
+        overflow |= __builtin_mul_overflow(product, dim, &product);
+    }
+    if (overflow) {
+        throw ShapeError(fmt::format("{} has more than 2^63 - 1 elements", str()), "fewer than 2^63 elements", str());
+    }
+    return product;
+}
+
+std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
+
+std::int64_t TensorSpec::nbytes() const {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(dtype)), &bytes)) {
+        throw ShapeError(fmt::format("{} has more than 2^63 - 1 bytes", str()), "fewer than 2^63 bytes", shape.str());
+    }
+    return bytes;
+}
+
+std::string TensorSpec::str() const { return fmt::format("{}{}", name(dtype), shape.str()); }
+
+Ints dense_strides(const Shape& shape) {
+    Ints strides;
+    strides.resize(shape.rank());
+    std::int64_t step = 1;
+    for (int i = shape.rank() - 1; i >= 0; --i) {
+        strides[i] = step;
+        step *= std::max<std::int64_t>(shape[i], 1);
+    }
+    return strides;
+}
+
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
+    const int rank = std::max(a.rank(), b.rank());
+    Shape out;
+    out.resize(rank);
+    for (int i = 0; i < rank; ++i) {
+        const int ia = i - (rank - a.rank());
+        const int ib = i - (rank - b.rank());
+        const std::int64_t da = ia < 0 ? 1 : a[ia];
+        const std::int64_t db = ib < 0 ? 1 : b[ib];
+        if (da != db && da != 1 && db != 1) {
+            throw ShapeError(fmt::format("{}: shapes do not broadcast: {} and {} (dimension {}: {} vs {})", op, a.str(),
+                                         b.str(), i, da, db),
+                             a.str(), b.str());
+        }
+        out[i] = da == 1 ? db : da;
+    }
+    return out;
+}
+
+}  // namespace lazuli

@@ -1,0 +1,181 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "base/env.h"
+#include "lazuli/lazuli.h"
+
+namespace lazuli::cli {
+
+std::string read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw FileError(path, "cannot be read");
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+int guarded(const char* program, const std::function<int()>& body) {
+    try {
+        return body();
+    } catch (const Error& e) {
+        fmt::print(stderr, "{}: {}\n", program, e.what());
+        return 1;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "{}: {}\n", program, e.what());
+        return 3;
+    }
+}
+
+// ---- run
+
+namespace {
+
+struct RunOptions {
+    std::string file;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;
+    std::string backend = "reference";
+    bool print = false;
+};
+
+Program read_program(const std::string& path) {
+    const std::string content = read_file(path);
+    try {
+        if (content.starts_with("LZIR")) return Program::from_bytes(content);
+        const std::size_t first = content.find_first_not_of(" \t\r\n");
+        if (first != std::string::npos && content[first] == '{') return Program::from_json(content);
+        return Program::parse(content);
+    } catch (const ParseError& e) {
+        throw FileError(path, e.what());
+    }
+}
+
+std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) throw ArgumentError(fmt::format("{} {}: NAME=FILE expected", option, text));
+    return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::string names_of(const auto& list) {
+    std::string out;
+    for (const auto& item : list) out += (out.empty() ? "" : ", ") + item.name;
+    return out.empty() ? "none" : out;
+}
+
+/// Records the program's operations on tensors: what a user's code would have done.
+std::vector<Tensor> record(const Program& program, const std::vector<Tensor>& params) {
+    std::vector<Tensor> values;
+    const auto value = [&](ValueRef v) { return v.is_param() ? params[v.index()] : values[v.index()]; };
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        const Operation operation = program.operation(i);
+        std::vector<Tensor> inputs;
+        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(value(operation.input(k)));
+        std::vector<Attribute> attributes;
+        for (std::size_t k = 0; k < operation.def().attrs.size(); ++k) attributes.push_back(operation.attrs().get(static_cast<int>(k)));
+        const TensorSpec spec = operation.spec();
+        values.push_back(call(operation.def().name, inputs, attributes, &spec));
+    }
+    std::vector<Tensor> results;
+    for (const ProgramResult& result : program.results()) results.push_back(value(result.value));
+    return results;
+}
+
+void run(const RunOptions& options) {
+    set_default_device(Device(options.backend));
+    const Program program = read_program(options.file);
+    std::map<std::string, std::string> files;
+    for (const std::string& input : options.inputs) {
+        const auto [name, path] = split_assignment(input, "--input");
+        bool known = false;
+        for (const Param& param : program.params()) known = known || param.name == name;
+        if (!known) throw ArgumentError(fmt::format("--input {}: the program has no parameter '{}' (it has: {})", input, name, names_of(program.params())));
+        files[name] = path;
+    }
+    std::vector<Tensor> params;
+    for (const Param& param : program.params()) {
+        const auto it = files.find(param.name);
+        if (it == files.end()) throw ArgumentError(fmt::format("the parameter {}: {} needs --input {}=FILE.npy", param.name, param.spec.str(), param.name));
+        Tensor value = load_npy(it->second);
+        if (!(value.spec() == param.spec)) {
+            throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", it->second, value.spec().str(), param.name, param.spec.str()),
+                             param.spec.str(), value.spec().str());
+        }
+        params.push_back(std::move(value));
+    }
+    const std::vector<Tensor> results = record(program, params);
+    eval(std::span<const Tensor>(results));
+    for (const std::string& output : options.outputs) {
+        const auto [name, path] = split_assignment(output, "--output");
+        bool written = false;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            if (program.results()[i].name != name) continue;
+            save_npy(path, results[i]);
+            written = true;
+        }
+        if (!written) throw ArgumentError(fmt::format("--output {}: the program has no result '{}' (it has: {})", output, name, names_of(program.results())));
+    }
+    if (options.print || options.outputs.empty()) {
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            fmt::print("{}: {}\n{}\n", program.results()[i].name, results[i].spec().str(), results[i].str({.eval = true}));
+        }
+    }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+    auto options = std::make_shared<RunOptions>();
+    CLI::App* command = app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
+    command->add_option("file", options->file, "The program")->required();
+    command->add_option("--input", options->inputs, "NAME=FILE.npy: a parameter's value; once a parameter");
+    command->add_option("--output", options->outputs, "NAME=FILE.npy: where a result is written");
+    command->add_option("--backend", options->backend, "The device that runs it")->capture_default_str();
+    command->add_flag("--print", options->print, "Show the results too when they are written");
+    command->callback([options] { run(*options); });
+}
+
+void add_ops(CLI::App& app) {
+    auto markdown = std::make_shared<bool>(false);
+    auto json = std::make_shared<bool>(false);
+    CLI::App* command = app.add_subcommand("ops", "List the operations");
+    command->add_flag("--markdown", *markdown, "As the page docs/ops.md");
+    command->add_flag("--json", *json, "As JSON, with types, attributes and test cases");
+    command->callback([markdown, json] {
+        if (*markdown) {
+            fmt::print("{}", ops_markdown());
+        } else if (*json) {
+            fmt::print("{}\n", ops_json());
+        } else {
+            for (int i = 0; i < op_count(); ++i) {
+                const OpDef& def = op_def(static_cast<OpId>(i));
+                fmt::print("{:16} {}\n", def.name, def.doc);
+            }
+        }
+    });
+}
+
+void add_env(CLI::App& app) {
+    app.add_subcommand("env", "List the environment variables")->callback([] {
+        for (const env::VarInfo& info : env::all()) {
+            const std::string now = env::text(info.var);
+            fmt::print("{} = {}{}\n    {}\n", info.name, now.empty() ? "(empty)" : now, now == info.fallback ? "" : " (set)", info.doc);
+        }
+    });
+}
+
+void add_devices(CLI::App& app) {
+    app.add_subcommand("devices", "List the devices")->callback([] {
+        for (const Device device : devices()) {
+            fmt::print("{:16} {}{}\n", device.name(), backend_of(device).describe().description, device == default_device() ? " (default)" : "");
+        }
+    });
+}
+
+}  // namespace lazuli::cli

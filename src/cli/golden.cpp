@@ -1,0 +1,71 @@
+#include "cli/golden.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "lazuli/lazuli.h"
+#include "plan/expand.h"
+
+namespace lazuli::cli {
+
+namespace {
+
+constexpr std::string_view kRun = "// RUN: lazuli-opt";
+constexpr std::string_view kSeparator = "// ----\n";
+
+Program run_pass(const Program& program, const std::string& pass) {
+    if (pass == "expand") return plan::expand(program, {});
+    throw ArgumentError(fmt::format("there is no pass '{}' (there is: expand)", pass));
+}
+
+OptOptions parse_run_line(const std::string& path, const std::string& line) {
+    OptOptions options;
+    CLI::App app;
+    app.add_option("--pass", options.passes);
+    app.add_option("--format", options.format);
+    try {
+        app.parse(line.substr(kRun.size()));
+    } catch (const CLI::ParseError& e) {
+        throw FileError(path, fmt::format("the RUN line: {}", e.what()));
+    }
+    return options;
+}
+
+}  // namespace
+
+std::string run_opt(const std::string& text, const OptOptions& options) {
+    try {
+        Program program = Program::parse(text);
+        for (const std::string& pass : options.passes) program = run_pass(program, pass);
+        program.verify();
+        if (options.format == "text") return program.str();
+        if (options.format == "json") return program.json() + "\n";
+        if (options.format == "hash") return fmt::format("{} operations, {} parameters, {} results\n", program.size(), program.params().size(), program.results().size());
+        throw ArgumentError(fmt::format("there is no format '{}' (there are: text, json, hash)", options.format));
+    } catch (const Error& e) {
+        return fmt::format("error: {}\n", e.what());  // a refusal is an answer that golden files may expect
+    }
+}
+
+std::string run_golden(const std::string& path, bool update) {
+    const std::string content = read_file(path);
+    const std::size_t line_end = content.find('\n');
+    if (!content.starts_with(kRun) || line_end == std::string::npos) throw FileError(path, "has no RUN line");
+    const std::size_t separator = content.find(kSeparator);
+    const std::string input = content.substr(line_end + 1, separator == std::string::npos ? std::string::npos : separator - line_end - 1);
+    const std::string expected = separator == std::string::npos ? "" : content.substr(separator + kSeparator.size());
+    const std::string actual = run_opt(input, parse_run_line(path, content.substr(0, line_end)));
+    if (actual == expected) return "";
+    if (update) {
+        std::ofstream out(path, std::ios::binary);
+        out << content.substr(0, line_end + 1) << input << (input.ends_with('\n') ? "" : "\n") << kSeparator << actual;
+        return "";
+    }
+    return fmt::format("{}: expected\n{}\nbut got\n{}", path, expected, actual);
+}
+
+}  // namespace lazuli::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+// Golden tests: a file holds a `// RUN: lazuli-opt ...` line, a program, a line `// ----`, and what the run prints.
+
+#include <string>
+#include <vector>
+
+namespace lazuli::cli {
+
+/// What lazuli-opt prints for this text under these options.
+struct OptOptions {
+    std::vector<std::string> passes;
+    std::string format = "text";
+};
+std::string run_opt(const std::string& text, const OptOptions& options);
+
+/// Runs one golden file; with `update`, rewrites its expectation. Returns a description of the difference, or nothing.
+std::string run_golden(const std::string& path, bool update);
+
+}  // namespace lazuli::cli

@@ -1,0 +1,131 @@
+// Ops whose arguments need more work than the general body does.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/record.h"
+#include "lazuli/error.h"
+#include "lazuli/ops.h"
+
+namespace lazuli {
+
+using frontend::Call;
+using frontend::OpRef;
+
+namespace {
+
+/// The operand as a tensor: a weak scalar gets its default type.
+Tensor as_tensor(Operand& x) {
+    if (x.is_scalar()) return Tensor::adopt(nullptr);
+    return Tensor::adopt(x.node() != nullptr ? (ir::retain(x.node()), x.node()) : nullptr);
+}
+
+}  // namespace
+
+Tensor slice(Operand x, Ints starts, Ints stops, Ints steps) {
+    static const OpRef op("slice");
+    const Tensor tensor = as_tensor(x);
+    const Shape& shape = frontend::require_node("slice", tensor).spec.shape;
+    if (steps.empty()) steps = Shape::filled(shape.rank(), 1);
+    if (starts.rank() != shape.rank() || stops.rank() != shape.rank() || steps.rank() != shape.rank()) {
+        throw ShapeError(fmt::format("slice: starts {}, stops {} and steps {} need one entry a dimension of {}", starts.str(), stops.str(),
+                                     steps.str(), shape.str()),
+                         shape.str(), starts.str());
+    }
+    // numpy's rule: negative positions count from the end, then everything is cut to the ends.
+    Ints sizes;
+    for (int i = 0; i < shape.rank(); ++i) {
+        const std::int64_t size = shape[i];
+        const std::int64_t step = steps[i];
+        if (step == 0) {
+            throw ShapeError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i, shape.str(), steps.str()), "step != 0",
+                             steps.str());
+        }
+        const std::int64_t low = step > 0 ? 0 : -1;
+        const std::int64_t high = step > 0 ? size : size - 1;
+        const auto position = [&](std::int64_t p) { return std::clamp(p < 0 && p >= -size ? p + size : p < -size ? low : p, low, high); };
+        const std::int64_t start = position(starts[i]);
+        const std::int64_t stop = position(stops[i]);
+        const std::int64_t span = step > 0 ? stop - start : start - stop;
+        const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
+        const std::int64_t count = span <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride) + 1;
+        sizes.push_back(count);
+        // One form a box: where the step is never taken it is 1, where the box is empty it starts at 0.
+        starts[i] = count > 0 ? start : 0;
+        steps[i] = count > 1 ? step : 1;
+    }
+    Call call(op);
+    call.arg(x);
+    call.words().ints(starts.dims());
+    call.words().ints(sizes.dims());
+    call.words().ints(steps.dims());
+    return call.done();
+}
+
+Tensor dot_general(Operand x, Operand y, Axes lhs_contract, Axes rhs_contract, Axes lhs_batch, Axes rhs_batch) {
+    static const OpRef op("dot_general");
+    const auto counted = [](Operand& side, Axes& axes) {
+        const Tensor tensor = as_tensor(side);
+        axes.given = true;  // no axes means none, not all
+        return ensure_axes("dot_general", axes, frontend::require_node("dot_general", tensor).spec.shape);
+    };
+    Call call(op);
+    call.arg(x).arg(y);
+    call.words().axes(counted(x, lhs_contract).dims());
+    call.words().axes(counted(y, rhs_contract).dims());
+    call.words().axes(counted(x, lhs_batch).dims());
+    call.words().axes(counted(y, rhs_batch).dims());
+    return call.done();
+}
+
+Tensor concat(std::span<const Tensor> tensors, Axis axis) {
+    static const OpRef op("concat");
+    if (tensors.empty()) throw ArgumentError("concat: no tensors given");
+    AttrWords words;
+    words.integer(ensure_axis("concat", axis, frontend::require_node("concat", tensors[0]).spec.shape));
+    return frontend::record_list(op, tensors, words.words(), nullptr);
+}
+
+Tensor iota(Shape shape, Axis axis, DType dtype) {
+    static const OpRef op("iota");
+    const TensorSpec wanted{dtype, std::move(shape)};
+    AttrWords words;
+    words.integer(ensure_axis("iota", axis, wanted.shape));
+    return frontend::record_list(op, {}, words.words(), &wanted);
+}
+
+Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, TensorSpec result) {
+    static const OpRef op("custom_call");
+    AttrWords words;
+    words.text(target);
+    return frontend::record_list(op, inputs, words.words(), &result);
+}
+
+Tensor call(std::string_view name, std::span<const Tensor> inputs, std::span<const Attribute> attributes, const TensorSpec* wanted) {
+    const OpRef op(name);
+    if (has(op.def->traits, Trait::leaf)) throw ArgumentError(fmt::format("call: '{}' is a leaf, not an operation", name));
+    if (attributes.size() != op.def->attrs.size()) {
+        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", name, op.def->attrs.size(), attributes.size()));
+    }
+    AttrWords words;
+    for (std::size_t i = 0; i < attributes.size(); ++i) words.append(name, op.def->attrs[i], attributes[i]);
+    return frontend::record_list(op, inputs, words.words(), wanted);
+}
+
+Tensor where(Operand condition, Operand x, Operand y) { return select(condition, x, y); }
+
+Tensor Tensor::transpose() const {
+    Ints axes;
+    for (int i = rank() - 1; i >= 0; --i) axes.push_back(i);
+    return permute(Axes(axes));
+}
+
+Tensor Tensor::transpose(Axis a, Axis b) const {
+    Ints axes;
+    for (int i = 0; i < rank(); ++i) axes.push_back(i);
+    std::swap(axes[static_cast<int>(ensure_axis("transpose", a, shape()))], axes[static_cast<int>(ensure_axis("transpose", b, shape()))]);
+    return permute(Axes(axes));
+}
+
+}  // namespace lazuli

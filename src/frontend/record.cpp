@@ -1,0 +1,289 @@
+#include "frontend/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "frontend/scopes.h"
+#include "ir/engine.h"
+#include "lazuli/error.h"
+
+namespace lazuli::frontend {
+
+using ir::Arena;
+using ir::Node;
+using ir::State;
+
+ir::Node& require_node(std::string_view op, const Tensor& tensor) {
+    if (!tensor.defined()) throw ArgumentError(fmt::format("{}: an operand is an empty Tensor", op));
+    return *node_of(tensor);
+}
+
+namespace {
+
+std::uint32_t depth_of(const Node& input) {
+    return input.state.load(std::memory_order_relaxed) == State::available ? 0 : input.depth;
+}
+
+/// Makes room for more inputs or attribute words than fit the node: a second slot, or the heap beyond that.
+void* overflow_room(Arena& arena, std::size_t count) {
+    return count > ir::kSlotWords ? new std::uint64_t[count] : arena.allocate();
+}
+
+void release_all(std::span<Node* const> nodes) {
+    for (Node* node : nodes) ir::release(node);
+}
+
+Device device_of(std::string_view op, std::span<Node* const> nodes) {
+    for (const Node* node : nodes) {
+        if (node->device == nodes[0]->device) continue;
+        const ir::Engine* engine = ir::find_engine();
+        const auto name = [&](Device d) { return engine != nullptr ? engine->device_name(d) : fmt::format("{}", d.number()); };
+        throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}", op, nodes[0]->spec.str(),
+                                      name(nodes[0]->device), node->spec.str(), name(node->device)));
+    }
+    return nodes[0]->device;
+}
+
+}  // namespace
+
+Tensor make_node(OpId op, TensorSpec spec, Device device, std::span<Node* const> inputs, std::span<const std::uint64_t> words) {
+    Arena& arena = ir::arena();
+    Node* node = nullptr;
+    Node** far_inputs = nullptr;
+    try {
+        if (inputs.size() > UINT16_MAX) throw ArgumentError(fmt::format("{}: more than {} operands", op_def(op).name, UINT16_MAX));
+        if (inputs.size() > Node::kInlineInputs) far_inputs = static_cast<Node**>(overflow_room(arena, inputs.size()));
+        auto* far_words = words.size() > Node::kInlineWords ? static_cast<std::uint64_t*>(overflow_room(arena, words.size())) : nullptr;
+        node = new (arena.allocate()) Node;
+        std::copy(inputs.begin(), inputs.end(), far_inputs != nullptr ? far_inputs : node->inputs_inline);
+        if (far_inputs != nullptr) node->inputs_far = far_inputs;
+        std::copy(words.begin(), words.end(), far_words != nullptr ? far_words : node->words_inline);
+        if (far_words != nullptr) node->words_far = far_words;
+    } catch (...) {
+        release_all(inputs);  // out of memory: what little was taken stays with the arena
+        throw;
+    }
+    node->op = op;
+    node->input_count = static_cast<std::uint16_t>(inputs.size());
+    node->word_count = static_cast<std::uint8_t>(words.size());
+    node->device = device;
+    node->id = arena.next_id();
+    node->spec = std::move(spec);
+    std::uint32_t depth = 0;
+    for (const Node* input : inputs) depth = std::max(depth, depth_of(*input));
+    node->depth = depth + 1;
+    Tensor tensor = Tensor::adopt(node);
+    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]] after_record(arena, *node);
+    return tensor;
+}
+
+namespace {
+
+/// The node every fast path ends in: `like`'s type and shape, no attributes.
+template <int Inputs>
+Tensor fast_node(const OpRef& op, const Node& like, Operand* const (&operands)[Inputs]) {
+    Arena& arena = ir::arena();
+    Node* node = new (arena.allocate()) Node;
+    node->op = op.id;
+    node->input_count = Inputs;
+    node->device = like.device;
+    node->id = arena.next_id();
+    node->spec.dtype = like.spec.dtype;
+    node->spec.shape = like.spec.shape;
+    std::uint32_t depth = 0;
+    for (int i = 0; i < Inputs; ++i) {
+        auto* input = static_cast<Node*>(operands[i]->take());
+        node->inputs_inline[i] = input;
+        depth = std::max(depth, depth_of(*input));
+    }
+    node->depth = depth + 1;
+    Tensor tensor = Tensor::adopt(node);
+    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]] after_record(arena, *node);
+    return tensor;
+}
+
+constexpr Trait kPlain = Trait::elementwise | Trait::same_type;
+
+}  // namespace
+
+Tensor record_unary(const OpRef& op, Operand& x) {
+    if (!x.is_scalar() && x.node() != nullptr) {
+        const Node& a = *static_cast<Node*>(x.node());
+        // Ranks beyond the inline ones may throw while copying the shape: the general way is careful about that.
+        if (has(op.def->traits, kPlain) && op.def->dtypes.contains(a.spec.dtype) && a.spec.shape.rank() <= Shape::kInline) [[likely]] {
+            return fast_node<1>(op, a, {&x});
+        }
+    }
+    return Call(op).arg(x).done();
+}
+
+Tensor record_binary(const OpRef& op, Operand& x, Operand& y) {
+    if (!x.is_scalar() && !y.is_scalar() && x.node() != nullptr && y.node() != nullptr) {
+        const Node& a = *static_cast<Node*>(x.node());
+        const Node& b = *static_cast<Node*>(y.node());
+        if (has(op.def->traits, kPlain) && a.spec.dtype == b.spec.dtype && op.def->dtypes.contains(a.spec.dtype) &&
+            a.device == b.device && a.spec.shape.rank() <= Shape::kInline && a.spec.shape == b.spec.shape) [[likely]] {
+            return fast_node<2>(op, a, {&x, &y});
+        }
+    }
+    return Call(op).arg(x).arg(y).done();
+}
+
+int Call::check_room() const {
+    if (count_ == kMaxOperands) throw InternalError("more operands than a declared op can have");
+    return count_;
+}
+
+const Shape& Call::first_shape() const {
+    static const Shape none;
+    return inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr ? none : static_cast<Node*>(inputs_[0]->node())->spec.shape;
+}
+
+Call& Call::arg(const Axes& v) {
+    Ints axes = ensure_axes(op_.def->name, v, first_shape());
+    // The order of the axes means something to a movement and nothing to a reduction.
+    if (!has(op_.def->traits, Trait::movement)) std::sort(axes.begin(), axes.end());
+    words_.axes(axes.dims());
+    return *this;
+}
+
+Tensor Call::done() {
+    const OpDef& def = *op_.def;
+    const int first = has(def.traits, Trait::predicated) ? 1 : 0;
+
+    // The type all operands are brought to: that of the tensors, then weak scalars.
+    std::optional<DType> common;
+    const Node* some_tensor = nullptr;
+    for (int i = 0; i < count_; ++i) {
+        if (inputs_[i]->is_scalar()) continue;
+        if (inputs_[i]->node() == nullptr) throw ArgumentError(fmt::format("{}: operand {} is an empty Tensor", def.name, i));
+        const Node& node = *static_cast<Node*>(inputs_[i]->node());
+        if (some_tensor == nullptr) some_tensor = &node;
+        if (i < first) continue;
+        if (!common) {
+            common = node.spec.dtype;
+        } else if (*common != node.spec.dtype && has(def.traits, Trait::promotes)) {
+            const auto both = promote(*common, node.spec.dtype);
+            if (!both) {
+                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", def.name, name(*common),
+                                             node.spec.str()));
+            }
+            common = both;
+        }
+    }
+    const Device device = some_tensor != nullptr ? some_tensor->device
+                          : ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+    bool weak_only = !common;
+    for (int i = first; i < count_; ++i) {
+        if (!inputs_[i]->is_scalar()) continue;
+        const Scalar& value = inputs_[i]->scalar();
+        if (!common) {
+            common = value.default_dtype();
+        } else if (weak_only) {
+            common = promote(*common, value.default_dtype()).value_or(f32);
+        } else {
+            common = promote_weak(def.name, *common, value);
+        }
+    }
+    if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating) common = f32;
+    const bool unify = has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float);
+
+    // Operands in their final type. Tensors made on the way live here until the node holds them.
+    Tensor made[kMaxOperands];
+    Node* nodes[kMaxOperands];
+    const TensorSpec* specs[kMaxOperands];
+    for (int i = 0; i < count_; ++i) {
+        Operand& operand = *inputs_[i];
+        if (operand.is_scalar()) {
+            const DType dtype = i < first ? DType::boolean : unify && common ? *common : operand.scalar().default_dtype();
+            made[i] = make_scalar(operand.scalar(), dtype, device);
+        } else {
+            const Node& node = *static_cast<Node*>(operand.node());
+            if (unify && i >= first && common && node.spec.dtype != *common) {
+                static const OpRef cast("cast");
+                Operand as_is = operand;
+                made[i] = Call(cast).arg(as_is).arg(*common).done();
+            }
+        }
+        nodes[i] = made[i].defined() ? node_of(made[i]) : static_cast<Node*>(operand.node());
+        specs[i] = &nodes[i]->spec;
+    }
+    const auto count = static_cast<std::size_t>(count_);
+    const Device where = count > 0 ? device_of(def.name, {nodes, count}) : device;
+    if (has(def.traits, Trait::shaped) && count > 0) {
+        if (!shape_given_) wanted_.shape = specs[0]->shape;
+        if (!dtype_given_) wanted_.dtype = specs[0]->dtype;
+    }
+    TensorSpec spec = infer(InferArgs{def, {specs, count}, Attrs(def, words_.words()), &wanted_});
+
+    // Nothing is changed before this point; from here on nothing but memory can fail.
+    for (int i = 0; i < count_; ++i) {
+        if (made[i].defined()) {
+            ir::retain(nodes[i]);
+        } else {
+            (void)inputs_[i]->take();
+        }
+    }
+    return make_node(op_.id, std::move(spec), where, {nodes, count}, words_.words());
+}
+
+Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<const std::uint64_t> words, const TensorSpec* wanted) {
+    const OpDef& def = *op.def;
+    std::vector<Tensor> operands(inputs.begin(), inputs.end());
+    const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
+    for (const Tensor& operand : operands) (void)require_node(def.name, operand);
+    if (has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float)) {
+        std::optional<DType> common;
+        for (std::size_t i = first; i < operands.size(); ++i) {
+            const DType dtype = operands[i].dtype();
+            const auto both = common ? promote(*common, dtype) : dtype;
+            if (!both) throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", def.name, name(*common), operands[i].spec().str()));
+            common = both;
+        }
+        if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating) common = f32;
+        for (std::size_t i = first; i < operands.size(); ++i) {
+            if (common && operands[i].dtype() != *common) operands[i] = operands[i].cast(*common);
+        }
+    }
+    std::vector<Node*> nodes;
+    std::vector<const TensorSpec*> specs;
+    for (const Tensor& operand : operands) {
+        nodes.push_back(node_of(operand));
+        specs.push_back(&nodes.back()->spec);
+    }
+    const Device device = !nodes.empty() ? device_of(def.name, nodes)
+                          : ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+    TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, words), wanted});
+    for (Node* node : nodes) ir::retain(node);
+    return make_node(op.id, std::move(spec), device, nodes, words);
+}
+
+Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
+    static const OpRef constant("constant");
+    static const OpRef parameter("scalar");
+    const Scalar element = value.as(dtype);
+    AttrWords words;
+    words.scalar(element);
+    return make_node((is_constant_class(element) ? constant : parameter).id, {dtype, {}}, device, {}, words.words());
+}
+
+// ---- unusual modes
+
+void after_record(Arena& arena, Node& node) {
+    ir::RecordingMode& mode = arena.mode;
+    const bool computes = !has(op_def(node.op).traits, Trait::leaf);
+    if (mode.graph_scope != nullptr) static_cast<ScopeState*>(mode.graph_scope)->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
+    if (!computes) return;
+    if (mode.eager > 0) {
+        Node* target = &node;
+        ir::engine().eval({&target, 1});
+        return;
+    }
+    if (node.depth >= mode.flush_limit) arena.update_flush_limit();  // nodes may have gone since it was set
+    if (mode.hold_flush > 0 || (!mode.pressure && node.depth < mode.flush_limit)) return;
+    flush(arena, node);
+}
+
+}  // namespace lazuli::frontend

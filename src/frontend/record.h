@@ -1,0 +1,96 @@
+#pragma once
+
+// Recording: from an op and its arguments to a node.
+
+#include <span>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "lazuli/tensor.h"
+
+namespace lazuli::frontend {
+
+/// An op of the table, looked up once.
+struct OpRef {
+    explicit OpRef(std::string_view name) : id(require_op(name)), def(&op_def(id)) {}
+    OpId id;
+    const OpDef* def;
+};
+
+inline ir::Node* node_of(const Tensor& tensor) { return static_cast<ir::Node*>(tensor.node()); }
+/// The node; ArgumentError naming `op` for an empty tensor.
+ir::Node& require_node(std::string_view op, const Tensor& tensor);
+
+/// A new node. `inputs` are references handed over to it (also where this throws).
+Tensor make_node(OpId op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs, std::span<const std::uint64_t> words);
+
+/// What follows the recording of a node in an unusual mode, or of one too deep: eager evaluation, scopes, flushing.
+void after_record(ir::Arena& arena, ir::Node& node);
+
+/// An elementwise op on operands that need no promotion, no broadcast and no attributes; else the general way.
+Tensor record_unary(const OpRef& op, Operand& x);
+Tensor record_binary(const OpRef& op, Operand& x, Operand& y);
+
+/// The general way: operands and attributes in order, then promotion, inference, recording.
+class Call {
+   public:
+    explicit Call(const OpRef& op) : op_(op) {}
+    Call& arg(Operand& v) {
+        inputs_[check_room()] = &v;
+        ++count_;
+        return *this;
+    }
+    Call& arg(Axis v) {
+        words_.integer(ensure_axis(op_.def->name, v, first_shape()));
+        return *this;
+    }
+    Call& arg(const Axes& v);
+    Call& arg(bool v) {
+        words_.boolean(v);
+        return *this;
+    }
+    Call& arg(double v) {
+        words_.real(v);
+        return *this;
+    }
+    Call& arg(Activation v) {
+        words_.integer(static_cast<std::int64_t>(v));
+        return *this;
+    }
+    Call& arg(const Shape& v) {
+        wanted_.shape = v;
+        shape_given_ = true;
+        return *this;
+    }
+    Call& arg(DType v) {
+        wanted_.dtype = v;
+        dtype_given_ = true;
+        return *this;
+    }
+    AttrWords& words() { return words_; }
+    Tensor done();
+
+   private:
+    static constexpr int kMaxOperands = 4;
+    int check_room() const;
+    const Shape& first_shape() const;
+
+    const OpRef& op_;
+    Operand* inputs_[kMaxOperands];
+    int count_ = 0;
+    AttrWords words_;
+    TensorSpec wanted_;
+    bool shape_given_ = false;
+    bool dtype_given_ = false;
+};
+
+/// The same for any number of tensors, with attributes in compact form.
+Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<const std::uint64_t> words, const TensorSpec* wanted);
+
+/// A tensor with a copy of dense host data, on the default device.
+Tensor make_data(const TensorSpec& spec, const void* data);
+
+/// A rank-0 tensor of this type: a constant where the value is one that rules may use, else a parameter.
+Tensor make_scalar(const Scalar& value, DType dtype, Device device);
+
+}  // namespace lazuli::frontend

@@ -1,0 +1,261 @@
+#include "lazuli/tensor.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "frontend/record.h"
+#include "frontend/scopes.h"
+#include "ir/engine.h"
+#include "ir/graph.h"
+#include "ir/layout.h"
+#include "ir/op_table.h"
+#include "lazuli/ensure.h"
+#include "lazuli/error.h"
+#include "lazuli/graph.h"
+#include "lazuli/ops.h"
+
+namespace lazuli {
+
+using frontend::node_of;
+using frontend::require_node;
+using ir::dense_byte_strides;
+using ir::Node;
+using ir::State;
+
+namespace {
+
+/// A node whose values are there.
+Tensor make_data(Binding binding, TensorSpec spec, Device device) {
+    static const frontend::OpRef data("data");
+    auto value = std::make_unique<ir::Materialized>(ir::Materialized{std::move(binding)});
+    Tensor tensor = frontend::make_node(data.id, std::move(spec), device, {}, {});
+    Node* node = node_of(tensor);
+    node->value = value.release();
+    node->state.store(State::available, std::memory_order_release);
+    return tensor;
+}
+
+class LiftedBuffer final : public Buffer {
+   public:
+    LiftedBuffer(Device device, const void* data, std::size_t bytes, std::function<void()> release)
+        : Buffer(device, bytes), data_(data), release_(std::move(release)) {}
+    ~LiftedBuffer() override {
+        if (release_) release_();
+    }
+    const void* host_data() const override { return data_; }
+    void* host_mutable() override { return nullptr; }
+
+   private:
+    const void* data_;
+    std::function<void()> release_;
+};
+
+void check_sizes(std::string_view op, const TensorSpec& spec) {
+    for (const std::int64_t dim : spec.shape) {
+        if (dim < 0) throw ShapeError(fmt::format("{}: negative size in {}", op, spec.str()), "sizes >= 0", spec.shape.str());
+    }
+}
+
+}  // namespace
+
+// ---- making
+
+Tensor Tensor::from_scalar(const Scalar& value) {
+    const Device device = ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+    return frontend::make_scalar(value, value.default_dtype(), device);
+}
+
+Tensor Tensor::from_memory(const void* data, std::size_t count, DType dtype, Shape shape) {
+    TensorSpec spec{dtype, std::move(shape)};
+    check_sizes("Tensor::from", spec);
+    if (static_cast<std::size_t>(spec.shape.numel()) != count) {
+        throw ShapeError(fmt::format("Tensor::from: {} values do not fill {}", count, spec.str()), spec.shape.str(),
+                         fmt::format("[{}]", count));
+    }
+    return frontend::make_data(spec, data);
+}
+
+Tensor frontend::make_data(const TensorSpec& spec, const void* data) {
+    const ir::Engine& engine = ir::engine();
+    const Device device = engine.default_device();
+    BufferPtr buffer = engine.upload(device, data, static_cast<std::size_t>(spec.nbytes()));
+    return lazuli::make_data({std::move(buffer), 0, dense_byte_strides(spec), true}, spec, device);
+}
+
+void Tensor::ragged(std::int64_t expected, std::int64_t actual) {
+    throw ShapeError(fmt::format("Tensor: rows of different lengths: {} and {}", expected, actual), fmt::format("[{}]", expected),
+                     fmt::format("[{}]", actual));
+}
+
+Tensor lift(const void* data, DType dtype, Shape shape, Ints strides, std::function<void()> release) {
+    TensorSpec spec{dtype, std::move(shape)};
+    check_sizes("lift", spec);
+    const std::int64_t bytes = spec.nbytes();
+    if (data == nullptr && bytes > 0) throw ArgumentError(fmt::format("lift: null memory for {}", spec.str()));
+    const Ints dense = dense_byte_strides(spec);
+    if (strides.empty()) strides = dense;
+    if (strides.rank() != spec.shape.rank()) {
+        throw ShapeError(fmt::format("lift: strides {} do not fit {}", strides.str(), spec.str()), spec.shape.str(), strides.str());
+    }
+    bool is_dense = true;
+    for (int i = 0; i < strides.rank(); ++i) is_dense = is_dense && (spec.shape[i] <= 1 || strides[i] == dense[i]);
+    const Device device = ir::engine().default_device();
+    auto buffer = std::make_shared<LiftedBuffer>(device, data, static_cast<std::size_t>(bytes), std::move(release));
+    return make_data({std::move(buffer), 0, std::move(strides), is_dense || bytes == 0}, std::move(spec), device);
+}
+
+// ---- what it is
+
+const TensorSpec& Tensor::spec() const { return require_node("spec", *this).spec; }
+Device Tensor::device() const { return require_node("device", *this).device; }
+std::uint64_t Tensor::id() const { return require_node("id", *this).id; }
+std::string_view Tensor::op() const { return op_def(require_node("op", *this).op).name; }
+bool Tensor::is_materialized() const {
+    return require_node("is_materialized", *this).state.load(std::memory_order_acquire) == State::available;
+}
+
+std::size_t Tensor::graph_size() const {
+    Node& node = require_node("graph_size", *this);
+    const std::scoped_lock lock(ir::graph_lock());
+    return ir::graph_size(&node);
+}
+
+Tensor& Tensor::name(std::string name) {
+    ir::set_name(require_node("name", *this), std::move(name));
+    return *this;
+}
+
+std::string Tensor::name() const { return ir::name_of(require_node("name", *this)).value_or(""); }
+
+// ---- values
+
+const Tensor& Tensor::eval() const {
+    Node* node = &require_node("eval", *this);
+    if (node->state.load(std::memory_order_acquire) != State::available) ir::engine().eval({&node, 1});
+    return *this;
+}
+
+void eval(std::span<const Tensor> tensors) {
+    std::vector<Node*> nodes;
+    for (const Tensor& t : tensors) nodes.push_back(&require_node("eval", t));
+    if (!nodes.empty()) ir::engine().eval(nodes);
+}
+
+Tensor Tensor::to(Device device) const {
+    if (this->device() == device) return *this;
+    eval();
+    const TensorSpec& s = spec();
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(s.nbytes()));
+    ir::engine().download(*node_of(*this), bytes.data());
+    BufferPtr buffer = ir::engine().upload(device, bytes.data(), bytes.size());
+    return make_data({std::move(buffer), 0, dense_byte_strides(s), true}, s, device);
+}
+
+void Tensor::read_item(DType dtype, void* out) const {
+    const TensorSpec& s = spec();
+    if (s.shape.numel() != 1) {
+        throw ShapeError(fmt::format("item: needs one element, {} has {}", s.str(), s.shape.numel()), "1 element", s.shape.str());
+    }
+    eval();
+    alignas(16) unsigned char element[16];
+    ir::engine().download(*node_of(*this), element);
+    store_scalar(load_scalar(s.dtype, element), dtype, out);
+}
+
+const void* Tensor::read_data(DType dtype) const {
+    if (dtype != this->dtype()) {
+        throw DTypeError(fmt::format("data: {} is not made of {}; cast it first", spec().str(), lazuli::name(dtype)));
+    }
+    eval();
+    const Binding& binding = node_of(*this)->value->binding;
+    const auto* host = static_cast<const unsigned char*>(binding.buffer->host_data());
+    if (host == nullptr) throw DeviceError(fmt::format("data: {} lives where the host cannot read it; use to_vector()", spec().str()));
+    if (!binding.dense) {
+        throw ArgumentError(fmt::format("data: {} was lifted with strides and is not dense; use to_vector()", spec().str()));
+    }
+    return host + binding.offset;
+}
+
+void Tensor::read_dense(DType dtype, void* out) const {
+    if (dtype != this->dtype()) {
+        throw DTypeError(fmt::format("to_vector: {} is not made of {}; cast it first", spec().str(), lazuli::name(dtype)));
+    }
+    eval();
+    ir::engine().download(*node_of(*this), out);
+}
+
+Tensor::operator bool() const {
+    const TensorSpec& s = spec();
+    if (s.shape.numel() != 1) {
+        throw ShapeError(fmt::format("bool: the truth of {} is not one value; it has {} elements", s.str(), s.shape.numel()), "1 element",
+                         s.shape.str());
+    }
+    return item<bool>();
+}
+
+// ---- capture and figures
+
+Program capture(std::span<const Tensor> targets) {
+    std::vector<Node*> nodes;
+    for (const Tensor& t : targets) nodes.push_back(&require_node("capture", t));
+    ir::Capture captured;
+    const std::scoped_lock lock(ir::graph_lock());
+    ir::capture(nodes, {}, false, captured);
+    return captured.program();
+}
+
+Program capture(const Tensor& target) { return capture(std::span<const Tensor>(&target, 1)); }
+
+GraphStats graph_stats() {
+    const ir::ArenaStats arena = ir::arena_stats();
+    return {
+        .live_nodes = arena.live,
+        .peak_nodes = arena.peak,
+        .recorded = arena.recorded,
+        .slots_reused = arena.reused,
+        .bytes_held = arena.bytes,
+        .bytes_per_node = sizeof(Node),
+        .buffer_bytes = ir::find_engine() != nullptr ? ir::engine().buffer_bytes() : 0,
+        .flushes = frontend::flush_count(),
+    };
+}
+
+// ---- checks
+
+void ensure_same_device(std::string_view op, const Tensor& a, const Tensor& b) {
+    if (a.device() == b.device()) return;
+    throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}", op, a.spec().str(),
+                                  ir::engine().device_name(a.device()), b.spec().str(), ir::engine().device_name(b.device())));
+}
+
+void ensure_same_dtype(std::string_view op, const TensorSpec& a, const TensorSpec& b) {
+    if (a.dtype != b.dtype) throw DTypeError(fmt::format("{}: operands have different types: {} and {}", op, a.str(), b.str()));
+}
+
+void ensure_dtype(std::string_view op, const TensorSpec& spec, DTypeSet allowed) {
+    if (!allowed.contains(spec.dtype)) throw DTypeError(fmt::format("{}: does not take {}", op, spec.str()));
+}
+
+void ensure_rank(std::string_view op, const TensorSpec& spec, int least, int most) {
+    const int rank = spec.shape.rank();
+    if (rank >= least && rank <= most) return;
+    const std::string expected = least == most ? fmt::format("rank {}", least) : fmt::format("rank {} to {}", least, most);
+    throw ShapeError(fmt::format("{}: expects {}, given {} (rank {})", op, expected, spec.str(), rank), expected, spec.shape.str());
+}
+
+void ensure_shape(std::string_view op, const TensorSpec& spec, const Shape& expected) {
+    bool fits = spec.shape.rank() == expected.rank();
+    for (int i = 0; fits && i < expected.rank(); ++i) fits = expected[i] == -1 || expected[i] == spec.shape[i];
+    if (!fits) {
+        throw ShapeError(fmt::format("{}: expects shape {}, given {}", op, expected.str(), spec.str()), expected.str(), spec.shape.str());
+    }
+}
+
+void ensure_same_shape(std::string_view op, const TensorSpec& a, const TensorSpec& b) {
+    if (!(a.shape == b.shape)) {
+        throw ShapeError(fmt::format("{}: shapes differ: {} and {}", op, a.str(), b.str()), a.shape.str(), b.shape.str());
+    }
+}
+
+}  // namespace lazuli

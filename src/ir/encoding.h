@@ -1,0 +1,31 @@
+#pragma once
+
+// The canonical form of an operation: one header word, operands packed two to a word, the result's sizes, the attributes.
+// Capture writes it, programs keep it, hashing and comparison read it, and nothing else describes an operation.
+
+#include <cstdint>
+#include <vector>
+
+#include "lazuli/program.h"
+
+namespace lazuli::ir {
+
+inline std::uint64_t header_word(OpId op, DType dtype, int rank, std::size_t inputs, std::size_t attr_words) {
+    return static_cast<std::uint64_t>(op) | (static_cast<std::uint64_t>(dtype) << 16) |
+           (static_cast<std::uint64_t>(rank) << 24) | (static_cast<std::uint64_t>(inputs) << 32) |
+           (static_cast<std::uint64_t>(attr_words) << 48);
+}
+
+constexpr std::size_t kMaxInputs = 0xffff;
+
+inline int header_rank(std::uint64_t word) { return static_cast<int>((word >> 24) & 0xff); }
+inline std::size_t header_inputs(std::uint64_t word) { return (word >> 32) & 0xffff; }
+inline std::size_t header_attr_words(std::uint64_t word) { return word >> 48; }
+inline std::size_t input_words(std::size_t inputs) { return (inputs + 1) / 2; }
+
+inline std::size_t operation_length(std::uint64_t header) {
+    return 1 + input_words(header_inputs(header)) + static_cast<std::size_t>(header_rank(header)) +
+           header_attr_words(header);
+}
+
+}  // namespace lazuli::ir

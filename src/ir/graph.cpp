@@ -1,0 +1,279 @@
+#include "ir/graph.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "ir/arena.h"
+#include "ir/encoding.h"
+#include "ir/text.h"
+#include "lazuli/error.h"
+
+namespace lazuli::ir {
+
+std::mutex& graph_lock() {
+    static std::mutex& lock = *new std::mutex;
+    return lock;
+}
+
+// ---- names ----
+
+namespace {
+
+struct Names {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, std::string> by_id;
+};
+
+Names& names() {
+    static Names& n = *new Names;
+    return n;
+}
+
+}  // namespace
+
+void set_name(Node& node, std::string name) {
+    const std::scoped_lock lock(graph_lock(), names().mutex);
+    names().by_id[node.id] = std::move(name);
+    node.annotated = 1;
+}
+
+std::optional<std::string> name_of(const Node& node) {
+    Names& n = names();
+    const std::scoped_lock lock(n.mutex);
+    const auto it = n.by_id.find(node.id);
+    if (it == n.by_id.end()) return std::nullopt;
+    return it->second;
+}
+
+// ---- dropping ----
+
+void destroy(NodeHeader* header) noexcept {
+    // A list instead of recursion: dropping the end of a chain of a million nodes must not need a million stack frames.
+    auto* first = static_cast<Node*>(header);
+    const auto free_value = [](Node& node) {
+        switch (node.state.load(std::memory_order_relaxed)) {
+            case State::available: delete node.value; break;
+            case State::failed: delete node.failure; break;
+            case State::lazy:
+            case State::in_flight: break;  // whoever computes a node holds it, so none in flight comes here
+        }
+        if (node.annotated != 0) {
+            const std::scoped_lock lock(names().mutex);
+            names().by_id.erase(node.id);
+        }
+    };
+    free_value(*first);
+    first->next = nullptr;
+    while (first != nullptr) {
+        Node* node = first;
+        first = node->next;
+        for (Node* input : node->inputs()) {
+            if (!drop(input)) continue;
+            free_value(*input);
+            input->next = first;
+            first = input;
+        }
+        if (node->input_count > Node::kInlineInputs) {
+            if (node->input_count > kSlotWords) {
+                delete[] node->inputs_far;
+            } else {
+                Arena::free(node->inputs_far);
+            }
+        }
+        if (node->word_count > Node::kInlineWords) {
+            if (node->word_count > kSlotWords) {
+                delete[] node->words_far;
+            } else {
+                Arena::free(node->words_far);
+            }
+        }
+        node->~Node();
+        Arena::free(node);
+    }
+}
+
+void detach_inputs(Node& node, std::vector<Node*>& released) {
+    released.insert(released.end(), node.inputs().begin(), node.inputs().end());
+    if (node.input_count > Node::kInlineInputs) {
+        if (node.input_count > kSlotWords) {
+            delete[] node.inputs_far;
+        } else {
+            Arena::free(node.inputs_far);
+        }
+    }
+    node.input_count = 0;
+}
+
+// ---- capturing ----
+
+namespace {
+
+std::uint32_t next_epoch() {
+    static std::uint32_t epoch = 0;  // under the graph lock
+    // A node that was last seen four thousand million captures ago would look seen; 0 is what a new node has.
+    if (++epoch == 0) ++epoch;
+    return epoch;
+}
+
+bool is_leaf(const Node& node, const CaptureBounds& bounds) {
+    if (node.state.load(std::memory_order_acquire) != State::lazy) return true;
+    if (node.id < bounds.first || node.id > bounds.last) return true;
+    return has(op_def(node.op).traits, Trait::leaf);
+}
+
+class Capturer {
+   public:
+    Capturer(const CaptureBounds& bounds, bool keep_held, Capture& out)
+        : bounds_(bounds), keep_held_(keep_held), out_(out), epoch_(next_epoch()) {}
+
+    void run(std::span<Node* const> targets) {
+        for (Node* target : targets) {
+            if (target->epoch == epoch_) continue;
+            if (is_leaf(*target, bounds_)) {
+                add_param(*target);
+            } else {
+                visit(target);
+            }
+        }
+        for (Node* target : targets) {
+            out_.results.push_back(target->position);
+            out_.outputs.push_back(target);
+            target->uses = UINT32_MAX;  // a result already: not to be kept a second time
+        }
+        for (Node* node : out_.kept) {
+            // More references than the captured graph accounts for: somebody else may ask for this value.
+            if (node->refs.load(std::memory_order_relaxed) <= node->uses) continue;
+            out_.results.push_back(node->position);
+            out_.outputs.push_back(node);
+        }
+    }
+
+   private:
+    void visit(Node* root) {
+        std::vector<Node*>& stack = out_.stack;
+        stack.push_back(root);
+        while (!stack.empty()) {
+            Node* node = stack.back();
+            if (node->epoch == epoch_) {
+                stack.pop_back();
+                continue;
+            }
+            const std::size_t before = stack.size();
+            const auto inputs = node->inputs();
+            for (std::size_t i = inputs.size(); i > 0; --i) {
+                Node* input = inputs[i - 1];
+                if (input->epoch != epoch_ && !is_leaf(*input, bounds_)) stack.push_back(input);
+            }
+            if (stack.size() != before) continue;
+            stack.pop_back();
+            emit(*node);
+        }
+    }
+
+    void add_param(Node& node) {
+        if (node.state.load(std::memory_order_acquire) == State::failed) std::rethrow_exception(*node.failure);
+        node.epoch = epoch_;
+        node.uses = 0;
+        node.position = ValueRef::param(out_.params.size()).raw;
+        out_.params.push_back(&node);
+        const std::size_t at = out_.rest.size();
+        const Shape& shape = node.spec.shape;
+        out_.rest.resize(at + 1 + shape.size());
+        out_.rest[at] = header_word(0, node.spec.dtype, shape.rank(), 0, 0);
+        for (int i = 0; i < shape.rank(); ++i) out_.rest[at + 1 + static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(shape[i]);
+    }
+
+    void emit(Node& node) {
+        const auto inputs = node.inputs();
+        const auto attrs = node.words();
+        const Shape& shape = node.spec.shape;
+        const std::size_t at = out_.words.size();
+        out_.words.resize(at + 1 + input_words(inputs.size()) + shape.size() + attrs.size());
+        std::uint64_t* w = out_.words.data() + at;
+        *w++ = header_word(node.op, node.spec.dtype, shape.rank(), inputs.size(), attrs.size());
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            Node& input = *inputs[i];
+            if (input.epoch != epoch_) add_param(input);
+            ++input.uses;
+            if (i % 2 == 0) {
+                *w = input.position;
+            } else {
+                *w++ |= static_cast<std::uint64_t>(input.position) << 32;
+            }
+        }
+        if (inputs.size() % 2 == 1) ++w;
+        for (const std::int64_t dim : shape) *w++ = static_cast<std::uint64_t>(dim);
+        for (const std::uint64_t word : attrs) *w++ = word;
+        node.epoch = epoch_;
+        node.uses = 0;
+        node.position = ValueRef::op(out_.op_count++).raw;
+        if (keep_held_ && has(op_def(node.op).traits, Trait::keep_if_held)) out_.kept.push_back(&node);
+    }
+
+    const CaptureBounds& bounds_;
+    const bool keep_held_;
+    Capture& out_;
+    const std::uint32_t epoch_;
+};
+
+}  // namespace
+
+std::uint64_t program_hash(std::span<const std::uint64_t> words, std::span<const std::uint64_t> rest) {
+    return hash_words(rest, hash_words(words));
+}
+
+void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool keep_held, Capture& out) {
+    out.words.clear();
+    out.rest.clear();
+    out.params.clear();
+    out.outputs.clear();
+    out.stack.clear();
+    out.kept.clear();
+    out.results.clear();
+    out.op_count = 0;
+    Capturer(bounds, keep_held, out).run(targets);
+    out.rest.insert(out.rest.end(), out.results.begin(), out.results.end());
+    out.hash = program_hash(out.words, out.rest);
+}
+
+Program Capture::program() const {
+    std::vector<Param> list;
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < params.size(); ++i) {
+        std::string name = params[i]->annotated != 0 ? name_of(*params[i]).value_or("") : "";
+        if (name.empty() || taken.contains(name)) name = fmt::format("p{}", i);
+        while (taken.contains(name)) name += '_';
+        taken.insert(name);
+        list.push_back({std::move(name), params[i]->spec});
+    }
+    std::vector<ProgramResult> result_list;
+    std::set<std::string> taken_results;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        std::string name = outputs[i]->annotated != 0 ? name_of(*outputs[i]).value_or("") : "";
+        if (name.empty() || taken_results.contains(name)) name = default_result_name(i);
+        while (taken_results.contains(name)) name += '_';
+        taken_results.insert(name);
+        result_list.push_back({std::move(name), ValueRef{results[i]}});
+    }
+    return ProgramBuilder::from_words(std::move(list), words, std::move(result_list));
+}
+
+std::size_t graph_size(Node* target) {
+    const std::uint32_t epoch = next_epoch();
+    std::vector<Node*> stack{target};
+    std::size_t count = 0;
+    while (!stack.empty()) {
+        Node* node = stack.back();
+        stack.pop_back();
+        if (node->epoch == epoch || is_leaf(*node, {})) continue;
+        node->epoch = epoch;
+        ++count;
+        stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+    }
+    return count;
+}
+
+}  // namespace lazuli::ir

@@ -1,0 +1,69 @@
+#pragma once
+
+// A recorded operation, or a value. Fields above the line never change after recording, so that recording on any thread
+// reads them without a lock; fields below it change under the graph lock only (ir/graph.h).
+
+#include <cstdint>
+#include <exception>
+#include <span>
+
+#include "lazuli/backend.h"
+#include "lazuli/detail/ref.h"
+#include "lazuli/op.h"
+
+namespace lazuli::ir {
+
+enum class State : std::uint8_t { lazy, in_flight, available, failed };
+
+/// Set while a thread computes the node; others wait on it. Defined by the runtime.
+struct Flight;
+
+/// The value of an available node.
+struct Materialized {
+    Binding binding;
+};
+
+struct Node : NodeHeader {
+    static constexpr int kInlineInputs = 3;
+    static constexpr int kInlineWords = 7;
+
+    OpId op = 0;
+    std::uint16_t input_count = 0;
+    std::uint32_t depth = 0;  // length of the longest chain of lazy nodes below, this one included, when it was recorded
+    std::uint32_t epoch = 0;  // of the last capture that saw this node
+    std::uint64_t id = 0;
+    TensorSpec spec;
+    union {
+        std::uint64_t words_inline[kInlineWords];
+        std::uint64_t* words_far;
+    };
+    std::uint8_t word_count = 0;
+    Device device;
+    // ---- changes under the graph lock
+    std::atomic<State> state{State::lazy};
+    std::uint8_t annotated = 0;
+    std::uint32_t uses = 0;      // within the last capture
+    union {
+        Node* inputs_inline[kInlineInputs];
+        Node** inputs_far;
+    };
+    union {
+        Materialized* value = nullptr;  // available
+        Flight* flight;                 // in flight
+        std::exception_ptr* failure;    // failed
+        Node* next;                     // while being destroyed
+    };
+    std::uint32_t position = 0;  // within the last capture: a ValueRef
+
+    std::span<Node* const> inputs() const {
+        return {input_count > kInlineInputs ? inputs_far : inputs_inline, input_count};
+    }
+    std::span<const std::uint64_t> words() const {
+        return {word_count > kInlineWords ? words_far : words_inline, word_count};
+    }
+    Attrs attrs() const { return {op_def(op), words()}; }
+};
+
+static_assert(sizeof(Node) <= 192, "a node takes at most 192 bytes");
+
+}  // namespace lazuli::ir

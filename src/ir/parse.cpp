@@ -1,0 +1,268 @@
+// Text -> program. Recursive descent without recursion: the grammar is flat.
+//
+//   program    = "program" "(" [param {"," param}] ")" "{" {operation} "return" [result {"," result}] "}"
+//   param      = name ":" spec
+//   operation  = "%"name "=" name "(" [value {"," value}] ")" {name "=" attribute} ":" spec
+//   result     = value ["as" name]
+//   value      = name | "%"name
+//   spec       = dtype "[" [integer {"," integer}] "]"
+//   attribute  = "true" | "false" | number | "[" integers "]" | quoted text
+//
+// Values may have any name; a named value that is returned gives its name to the result. `//` starts a comment.
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <map>
+
+#include "ir/text.h"
+#include "lazuli/error.h"
+#include "lazuli/program.h"
+
+namespace lazuli {
+
+namespace {
+
+class Parser {
+   public:
+    explicit Parser(std::string_view text) : text_(text) {}
+
+    Program program() {
+        expect_word("program");
+        expect('(');
+        if (!accept(')')) {
+            do {
+                const std::string name = word("a parameter's name");
+                expect(':');
+                const Value value = builder_.param(name, spec());
+                if (!values_.emplace(name, value).second) fail(fmt::format("the parameter '{}' stands twice", name));
+            } while (accept(','));
+            expect(')');
+        }
+        expect('{');
+        while (peek() == '%') operation();
+        expect_word("return");
+        if (peek() != '}') {
+            do {
+                result();
+            } while (accept(','));
+        }
+        expect('}');
+        skip();
+        if (at_ != text_.size()) fail("text after the program's end");
+        return builder_.build();
+    }
+
+   private:
+    [[noreturn]] void fail(const std::string& what) const {
+        int line = 1;
+        int column = 1;
+        for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) {
+            ++column;
+            if (text_[i] == '\n') {
+                ++line;
+                column = 1;
+            }
+        }
+        throw ParseError(what, line, column);
+    }
+
+    void skip() {
+        while (at_ < text_.size()) {
+            if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+                ++at_;
+            } else if (text_.substr(at_, 2) == "//") {
+                while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+            } else {
+                break;
+            }
+        }
+    }
+    char peek() {
+        skip();
+        return at_ < text_.size() ? text_[at_] : '\0';
+    }
+    bool accept(char c) {
+        if (peek() != c) return false;
+        ++at_;
+        return true;
+    }
+    void expect(char c) {
+        if (!accept(c)) fail(fmt::format("'{}' expected", c));
+    }
+    std::string word(const char* what) {
+        skip();
+        const std::size_t start = at_;
+        while (at_ < text_.size() &&
+               (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '.')) {
+            ++at_;
+        }
+        if (at_ == start) fail(fmt::format("{} expected", what));
+        return std::string(text_.substr(start, at_ - start));
+    }
+    void expect_word(const char* expected) {
+        skip();
+        const std::size_t start = at_;
+        if (word(expected) != expected) {
+            at_ = start;
+            fail(fmt::format("'{}' expected", expected));
+        }
+    }
+    std::int64_t integer() {
+        skip();
+        std::int64_t v = 0;
+        const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), v);
+        if (error != std::errc{}) fail("an integer expected");
+        at_ = static_cast<std::size_t>(end - text_.data());
+        return v;
+    }
+    Ints integers() {
+        Ints out;
+        expect('[');
+        if (accept(']')) return out;
+        do {
+            if (out.rank() == Shape::kMaxRank) fail(fmt::format("a list of more than {} integers", Shape::kMaxRank));
+            out.push_back(integer());
+        } while (accept(','));
+        expect(']');
+        return out;
+    }
+    TensorSpec spec() {
+        skip();
+        const std::size_t start = at_;
+        const std::string text = word("an element type");
+        const auto dtype = parse_dtype(text);
+        if (!dtype) {
+            at_ = start;
+            fail(fmt::format("'{}' is no element type", text));
+        }
+        return {*dtype, integers()};
+    }
+    std::string value_name() { return accept('%') ? "%" + word("a value's name") : word("a value"); }
+    Value value() {
+        skip();
+        const std::size_t start = at_;
+        const std::string name = value_name();
+        const auto it = values_.find(name);
+        if (it == values_.end()) {
+            at_ = start;
+            fail(fmt::format("'{}' is no earlier value", name));
+        }
+        return it->second;
+    }
+    std::string quoted() {
+        expect('"');
+        std::string out;
+        while (at_ < text_.size() && text_[at_] != '"') {
+            if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
+                ++at_;
+                out += text_[at_] == 'n' ? '\n' : text_[at_];
+            } else {
+                out += text_[at_];
+            }
+            ++at_;
+        }
+        if (at_ == text_.size()) fail("a closing '\"' expected");
+        ++at_;
+        return out;
+    }
+    Scalar number() {
+        skip();
+        const std::size_t start = at_;
+        while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) == 0 && text_[at_] != ':') ++at_;
+        const auto v = ir::parse_scalar(text_.substr(start, at_ - start));
+        if (!v) {
+            at_ = start;
+            fail("a number expected");
+        }
+        return *v;
+    }
+    Attribute attribute(AttrKind kind) {
+        switch (kind) {
+            case AttrKind::boolean: {
+                const Scalar v = number();
+                if (v.kind() != Kind::boolean) fail("true or false expected");
+                return v.to_int() != 0;
+            }
+            case AttrKind::integer: return integer();
+            case AttrKind::real: return number().to_double();
+            case AttrKind::scalar: return number();
+            case AttrKind::axes:
+            case AttrKind::ints: return integers();
+            case AttrKind::text: return quoted();
+            case AttrKind::choice: return word("a name");
+        }
+        __builtin_unreachable();
+    }
+    void operation() {
+        skip();
+        const std::size_t start = at_;
+        const std::string target = value_name();
+        expect('=');
+        skip();
+        const std::size_t op_start = at_;
+        const std::string name = word("an operation's name");
+        const auto id = find_op(name);
+        if (!id) {
+            at_ = op_start;
+            fail(fmt::format("there is no op named '{}'", name));
+        }
+        const OpDef& def = op_def(*id);
+        std::vector<Value> inputs;
+        expect('(');
+        if (!accept(')')) {
+            do {
+                inputs.push_back(value());
+            } while (accept(','));
+            expect(')');
+        }
+        AttrWords words;
+        for (const AttrDef& attr : def.attrs) {
+            skip();
+            const std::size_t attr_start = at_;
+            if (peek() == ':' || word("an attribute") != attr.name) {
+                at_ = attr_start;
+                fail(fmt::format("{}: the attribute '{}' expected", def.name, attr.name));
+            }
+            expect('=');
+            words.append(def.name, attr, attribute(attr.kind));
+        }
+        expect(':');
+        const TensorSpec stated = spec();
+        const Value v = builder_.op(*id, inputs, words.words(), &stated);
+        if (!(v.spec() == stated)) {
+            at_ = start;
+            fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(), stated.str()));
+        }
+        if (!values_.emplace(target, v).second) {
+            at_ = start;
+            fail(fmt::format("'{}' stands twice", target));
+        }
+    }
+    void result() {
+        skip();
+        const std::size_t start = at_;
+        const Value v = value();
+        std::string name(text_.substr(start, at_ - start));
+        // %logits gives its name to the result; %3 and parameters do not
+        name = name.size() > 1 && name[0] == '%' && std::isdigit(static_cast<unsigned char>(name[1])) == 0 ? name.substr(1) : "";
+        skip();
+        if (text_.substr(at_, 2) == "as") {
+            expect_word("as");
+            name = word("a result's name");
+        }
+        builder_.result(v, name);
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    ProgramBuilder builder_;
+    std::map<std::string, Value> values_;
+};
+
+}  // namespace
+
+Program Program::parse(std::string_view text) { return Parser(text).program(); }
+
+}  // namespace lazuli

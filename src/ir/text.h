@@ -1,0 +1,20 @@
+#pragma once
+
+// Reading and writing the small pieces that text and JSON share: numbers and values.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lazuli/program.h"
+
+namespace lazuli::ir {
+
+/// The number a text stands for, as Scalar::str writes it; none where it is no number.
+std::optional<Scalar> parse_scalar(std::string_view text);
+/// How a value is written in text: a parameter's name, or %3.
+std::string value_text(const Program& program, ValueRef value);
+/// The name a result has when nobody gave one.
+std::string default_result_name(std::size_t index);
+
+}  // namespace lazuli::ir

@@ -1,0 +1,162 @@
+// Comparison, choice and conversion.
+
+#include <fmt/format.h>
+
+#include "ops/eval.h"
+#include "ops/table.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+TensorSpec infer_compare(const InferArgs& args) {
+    const TensorSpec& a = *args.inputs[0];
+    const TensorSpec& b = *args.inputs[1];
+    if (a.dtype != b.dtype) {
+        throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name, a.str(), b.str()));
+    }
+    return {DType::boolean, broadcast_shapes(args.op.name, a.shape, b.shape)};
+}
+
+TensorSpec infer_select(const InferArgs& args) {
+    const TensorSpec& condition = *args.inputs[0];
+    const TensorSpec& a = *args.inputs[1];
+    const TensorSpec& b = *args.inputs[2];
+    if (condition.dtype != DType::boolean) {
+        throw DTypeError(fmt::format("{}: the condition is {}, not bool", args.op.name, condition.str()));
+    }
+    if (a.dtype != b.dtype) {
+        throw DTypeError(fmt::format("{}: choices have different types: {} and {}", args.op.name, a.str(), b.str()));
+    }
+    return {a.dtype, broadcast_shapes(args.op.name, condition.shape, broadcast_shapes(args.op.name, a.shape, b.shape))};
+}
+
+void evaluate_select(const EvalArgs& args) {
+    const Shape& shape = args.spec->shape;
+    std::vector<std::int64_t> offsets[3];
+    for (int k = 0; k < 3; ++k) {
+        offsets[k].resize(static_cast<std::size_t>(shape.numel()));
+        for_each_offset(shape, broadcast_strides(args.inputs[static_cast<std::size_t>(k)].spec->shape, shape),
+                        [&](std::int64_t i, std::int64_t o) { offsets[k][static_cast<std::size_t>(i)] = o; });
+    }
+    dispatch(args.spec->dtype, [&]<class T>() {
+        T* out = args.result<T>();
+        for (std::size_t i = 0; i < offsets[0].size(); ++i) {
+            const bool condition = args.inputs[0].as<bool>()[offsets[0][i]];
+            out[i] = condition ? args.inputs[1].as<T>()[offsets[1][i]] : args.inputs[2].as<T>()[offsets[2][i]];
+        }
+    });
+}
+
+TensorSpec infer_cast(const InferArgs& args) {
+    if (!(args.inputs[0]->shape == args.wanted->shape)) {
+        throw ShapeError(fmt::format("cast: {} cannot become {}: the shape differs", args.inputs[0]->str(), args.wanted->str()),
+                         args.inputs[0]->shape.str(), args.wanted->shape.str());
+    }
+    return *args.wanted;
+}
+
+void evaluate_cast(const EvalArgs& args) {
+    const std::int64_t count = args.spec->shape.numel();
+    dispatch(args.inputs[0].spec->dtype, [&]<class From>() {
+        dispatch(args.spec->dtype, [&]<class To>() {
+            const From* in = args.inputs[0].as<From>();
+            To* out = args.result<To>();
+            for (std::int64_t i = 0; i < count; ++i) out[i] = convert<To>(in[i]);
+        });
+    });
+}
+
+struct Eq {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a == b;
+    }
+};
+struct Ne {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a != b;
+    }
+};
+struct Lt {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a < b;
+    }
+};
+struct Le {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a <= b;
+    }
+};
+struct Gt {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a > b;
+    }
+};
+struct Ge {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a >= b;
+    }
+};
+
+constexpr DTypeSet kOrdered = kReal | DTypeSet{DType::boolean};
+
+OpDef compare(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types, void (*evaluate)(const EvalArgs&)) {
+    return {
+        .name = name,
+        .doc = doc,
+        .edge = edge,
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .traits = Trait::elementwise | Trait::promotes,
+        .dtypes = types,
+        .infer = infer_compare,
+        .evaluate = evaluate,
+    };
+}
+
+}  // namespace
+
+std::vector<OpDef> comparison() {
+    constexpr std::string_view unordered = "False where either is NaN; 0 equals -0; false is less than true.";
+    return {
+        compare("eq", "Whether two elements are equal.", "False where either is NaN; 0 equals -0.", kAllTypes,
+                evaluate_elementwise<kAllTypes, 2, Eq>),
+        compare("ne", "Whether two elements differ.", "True where either is NaN; 0 equals -0.", kAllTypes,
+                evaluate_elementwise<kAllTypes, 2, Ne>),
+        compare("lt", "Whether the first element is less than the second.", unordered, kOrdered,
+                evaluate_elementwise<kOrdered, 2, Lt>),
+        compare("le", "Whether the first element is at most the second.", unordered, kOrdered,
+                evaluate_elementwise<kOrdered, 2, Le>),
+        compare("gt", "Whether the first element is greater than the second.", unordered, kOrdered,
+                evaluate_elementwise<kOrdered, 2, Gt>),
+        compare("ge", "Whether the first element is at least the second.", unordered, kOrdered,
+                evaluate_elementwise<kOrdered, 2, Ge>),
+        {
+            .name = "select",
+            .doc = "The second operand's element where the first holds, else the third's.",
+            .edge = "The element that is not chosen has no influence, be it NaN.",
+            .min_inputs = 3,
+            .max_inputs = 3,
+            .traits = Trait::elementwise | Trait::promotes | Trait::predicated,
+            .infer = infer_select,
+            .evaluate = evaluate_select,
+        },
+        {
+            .name = "cast",
+            .doc = "Each element converted to another type.",
+            .edge = "Floats round to even; a float becomes an integer by truncation, saturating at the type's range, NaN becoming 0; "
+                    "integers wrap; to bool: whether it is not zero; complex to real drops the imaginary part.",
+            .traits = Trait::elementwise | Trait::shaped,
+            .infer = infer_cast,
+            .evaluate = evaluate_cast,
+        },
+    };
+}
+
+}  // namespace lazuli::ops

@@ -1,0 +1,264 @@
+#include <cmath>
+#include <complex>
+
+#include "ops/eval.h"
+#include "ops/table.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+// Integers wrap: they are computed in unsigned 64 bits and cut to their width.
+template <class T>
+std::uint64_t wide(T v) {
+    return static_cast<std::uint64_t>(v);
+}
+
+struct Add {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(wide(a) + wide(b));
+        return a + b;
+    }
+};
+struct Sub {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(wide(a) - wide(b));
+        return a - b;
+    }
+};
+struct Mul {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(wide(a) * wide(b));
+        return a * b;
+    }
+};
+struct Div {
+    template <class T>
+    T operator()(T a, T b) const {
+        return a / b;
+    }
+};
+struct Pow {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (is_complex_v<T>) {
+            if (b == T{}) return T(1);
+            if (a == T{}) return b.real() > 0 ? T{} : T(std::nan(""), std::nan(""));
+        }
+        return std::pow(a, b);
+    }
+};
+// NaN wins over any number; of two zeros, +0 is the larger.
+struct Maximum {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (std::is_floating_point_v<T>) {
+            if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+            if (a == b) return std::signbit(a) ? b : a;
+        }
+        return a < b ? b : a;
+    }
+};
+struct Minimum {
+    template <class T>
+    T operator()(T a, T b) const {
+        if constexpr (std::is_floating_point_v<T>) {
+            if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+            if (a == b) return std::signbit(a) ? a : b;
+        }
+        return b < a ? b : a;
+    }
+};
+struct Neg {
+    template <class T>
+    T operator()(T a) const {
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - wide(a));
+        return -a;
+    }
+};
+struct Abs {
+    template <class T>
+    auto operator()(T a) const {
+        if constexpr (is_complex_v<T>) {
+            return std::hypot(a.real(), a.imag());
+        } else if constexpr (std::is_unsigned_v<T>) {
+            return a;
+        } else if constexpr (std::is_integral_v<T>) {
+            return a < 0 ? static_cast<T>(0 - wide(a)) : a;
+        } else {
+            return std::fabs(a);
+        }
+    }
+};
+
+#define LAZULI_LIBM(Name, function)                \
+    struct Name {                                  \
+        template <class T>                         \
+        T operator()(T a) const {                  \
+            return std::function(a);               \
+        }                                          \
+    };
+LAZULI_LIBM(Exp, exp)
+LAZULI_LIBM(Log, log)
+LAZULI_LIBM(Sqrt, sqrt)
+LAZULI_LIBM(Tanh, tanh)
+LAZULI_LIBM(Erf, erf)
+#undef LAZULI_LIBM
+
+constexpr DTypeSet kFloatComplex = kFloating | kComplex;
+
+TensorSpec infer_abs(const InferArgs& args) { return {real_part(args.inputs[0]->dtype), args.inputs[0]->shape}; }
+
+constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
+constexpr Trait kFloatMath = kArithmetic | Trait::to_float;
+
+}  // namespace
+
+std::vector<OpDef> elementwise() {
+    return {
+        {
+            .name = "add",
+            .doc = "Sum of two tensors, element by element.",
+            .edge = "Integers wrap. inf + -inf is NaN; -0 + -0 is -0.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kNumeric,
+            .evaluate = evaluate_elementwise<kNumeric, 2, Add>,
+        },
+        {
+            .name = "sub",
+            .doc = "Difference of two tensors, element by element.",
+            .edge = "Integers wrap, unsigned ones too. inf - inf is NaN.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kNumeric,
+            .evaluate = evaluate_elementwise<kNumeric, 2, Sub>,
+        },
+        {
+            .name = "mul",
+            .doc = "Product of two tensors, element by element.",
+            .edge = "Integers wrap. 0 * inf is NaN; the sign of a zero follows the operands' signs.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kNumeric,
+            .evaluate = evaluate_elementwise<kNumeric, 2, Mul>,
+            .tolerance = {.ulps = 4},
+        },
+        {
+            .name = "div",
+            .doc = "Quotient of two tensors, element by element; integers are divided as the default float.",
+            .edge = "x / 0 is inf with the operands' signs, 0 / 0 is NaN. Integer division by zero is therefore inf or NaN of type f32.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 2, Div>,
+            .tolerance = {.ulps = 8},
+        },
+        {
+            .name = "pow",
+            .doc = "First operand raised to the power of the second, element by element.",
+            .edge = "As C's pow: pow(x, 0) is 1 even for NaN, pow(1, y) is 1; a negative base with a fractional exponent is NaN.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 2, Pow>,
+            .tolerance = {.ulps = 16},
+            .sample = {.low = 0.1, .high = 3},
+        },
+        {
+            .name = "maximum",
+            .doc = "The larger of two elements.",
+            .edge = "NaN if either is NaN. +0 is larger than -0.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kReal,
+            .evaluate = evaluate_elementwise<kReal, 2, Maximum>,
+        },
+        {
+            .name = "minimum",
+            .doc = "The smaller of two elements.",
+            .edge = "NaN if either is NaN. -0 is smaller than +0.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kReal,
+            .evaluate = evaluate_elementwise<kReal, 2, Minimum>,
+        },
+        {
+            .name = "neg",
+            .doc = "Each element with its sign changed.",
+            .edge = "Integers wrap: the lowest value stays, unsigned values become 2^n - x. The sign of zero and NaN changes.",
+            .traits = kArithmetic,
+            .dtypes = kNumeric,
+            .evaluate = evaluate_elementwise<kNumeric, 1, Neg>,
+        },
+        {
+            .name = "abs",
+            .doc = "Magnitude of each element; of a complex element its modulus, as a real.",
+            .edge = "The lowest signed integer stays as it is (wraps). abs(-0) is 0; a complex element with an infinite part gives inf.",
+            .traits = Trait::elementwise,
+            .dtypes = kNumeric,
+            .infer = infer_abs,
+            .evaluate = evaluate_elementwise<kNumeric, 1, Abs>,
+            .tolerance = {.ulps = 2},
+        },
+        {
+            .name = "exp",
+            .doc = "e raised to each element.",
+            .edge = "exp(-inf) is 0, exp(inf) is inf.",
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 1, Exp>,
+            .tolerance = {.ulps = 4},
+        },
+        {
+            .name = "log",
+            .doc = "Natural logarithm of each element.",
+            .edge = "log(0) is -inf, also of -0; of a negative real NaN; log(inf) is inf.",
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 1, Log>,
+            .tolerance = {.ulps = 4, .absolute = 1e-7},
+            .sample = {.low = 0.01, .high = 8},
+        },
+        {
+            .name = "sqrt",
+            .doc = "Square root of each element.",
+            .edge = "Of a negative real NaN; sqrt(-0) is -0; sqrt(inf) is inf.",
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 1, Sqrt>,
+            .tolerance = {.ulps = 2},
+            .sample = {.low = 0, .high = 8},
+        },
+        {
+            .name = "tanh",
+            .doc = "Hyperbolic tangent of each element.",
+            .edge = "tanh(inf) is 1, tanh(-inf) is -1, tanh(-0) is -0.",
+            .traits = kFloatMath,
+            .dtypes = kFloatComplex,
+            .evaluate = evaluate_elementwise<kFloatComplex, 1, Tanh>,
+            .tolerance = {.ulps = 4},
+        },
+        {
+            .name = "erf",
+            .doc = "Error function of each element.",
+            .edge = "erf(inf) is 1, erf(-inf) is -1, erf(-0) is -0.",
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .evaluate = evaluate_elementwise<kFloating, 1, Erf>,
+            .tolerance = {.ulps = 4},
+        },
+    };
+}
+
+}  // namespace lazuli::ops

@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/eval.h"
+#include "ops/table.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+// Attributes of every reduction.
+enum : int { kAxes, kKeepdims };
+
+bool reduced(const Ints& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+
+Ints checked_axes(const InferArgs& args) {
+    const Ints axes = args.attrs.list(kAxes);
+    for (int i = 0; i < axes.rank(); ++i) {
+        (void)ensure_axis(args.op.name, axes[i], args.inputs[0]->shape);
+        if (i > 0 && axes[i] <= axes[i - 1]) {
+            throw ArgumentError(fmt::format("{}: axes {} are not ascending", args.op.name, axes.str()));
+        }
+    }
+    return axes;
+}
+
+TensorSpec reduced_spec(const InferArgs& args, DType dtype) {
+    const Ints axes = checked_axes(args);
+    TensorSpec out{dtype, {}};
+    for (int i = 0; i < args.inputs[0]->shape.rank(); ++i) {
+        if (!reduced(axes, i)) {
+            out.shape.push_back(args.inputs[0]->shape[i]);
+        } else if (args.attrs.boolean(kKeepdims)) {
+            out.shape.push_back(1);
+        }
+    }
+    return out;
+}
+
+TensorSpec infer_sum(const InferArgs& args) {
+    const DType in = args.inputs[0]->dtype;
+    DType out = in;
+    if (in == DType::boolean || (is_integer(in) && info(in).is_signed)) out = i64;
+    if (is_integer(in) && !info(in).is_signed) out = u64;
+    return reduced_spec(args, out);
+}
+
+TensorSpec infer_mean(const InferArgs& args) { return reduced_spec(args, args.inputs[0]->dtype); }
+
+// A reduction without a neutral element needs at least one element, unless there is no result to be filled.
+void refuse_empty(const InferArgs& args, const TensorSpec& out) {
+    const Ints axes = checked_axes(args);
+    for (const std::int64_t axis : axes) {
+        if (args.inputs[0]->shape[static_cast<int>(axis)] != 0) continue;
+        if (out.shape.numel() == 0) continue;
+        throw ShapeError(fmt::format("{}: no value over an empty axis: {}, axes {}", args.op.name, args.inputs[0]->str(), axes.str()),
+                         "at least one element", args.inputs[0]->shape.str());
+    }
+}
+
+TensorSpec infer_max(const InferArgs& args) {
+    TensorSpec out = reduced_spec(args, args.inputs[0]->dtype);
+    refuse_empty(args, out);
+    return out;
+}
+
+TensorSpec infer_argmax(const InferArgs& args) {
+    TensorSpec out = reduced_spec(args, i64);
+    refuse_empty(args, out);
+    return out;
+}
+
+/// For each result element in row-major order: f(result index, positions), where positions are the offsets of the elements
+/// that are reduced into it, row-major over the reduced axes.
+template <class F>
+void for_each_group(const EvalArgs& args, F&& f) {
+    const Shape& in = args.inputs[0].spec->shape;
+    const Ints axes = args.attrs.list(kAxes);
+    const Ints dense = dense_strides(in);
+    Shape outer;
+    Shape inner;
+    Ints outer_strides;
+    Ints inner_strides;
+    for (int i = 0; i < in.rank(); ++i) {
+        const bool is_inner = reduced(axes, i);
+        (is_inner ? inner : outer).push_back(in[i]);
+        (is_inner ? inner_strides : outer_strides).push_back(dense[i]);
+    }
+    for_each_offset(outer, outer_strides, [&](std::int64_t result, std::int64_t base) {
+        f(result, [&](auto&& visit) {
+            for_each_offset(inner, inner_strides, [&](std::int64_t index, std::int64_t offset) { visit(index, base + offset); });
+        });
+    });
+}
+
+void evaluate_sum(const EvalArgs& args) {
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        const T* in = args.inputs[0].as<T>();
+        for_each_group(args, [&](std::int64_t result, auto&& each) {
+            if constexpr (std::is_integral_v<T>) {
+                std::uint64_t total = 0;
+                each([&](std::int64_t, std::int64_t at) { total += static_cast<std::uint64_t>(in[at]); });
+                args.result<std::uint64_t>()[result] = total;  // i64 and u64 have the same bits
+            } else {
+                Compute<T> total{};
+                each([&](std::int64_t, std::int64_t at) { total += static_cast<Compute<T>>(in[at]); });
+                args.result<T>()[result] = convert<T>(total);
+            }
+        });
+    });
+}
+
+void evaluate_mean(const EvalArgs& args) {
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        if constexpr (is_real_float_v<T> || is_complex_v<T>) {
+            const T* in = args.inputs[0].as<T>();
+            for_each_group(args, [&](std::int64_t result, auto&& each) {
+                Compute<T> total{};
+                std::int64_t count = 0;
+                each([&](std::int64_t, std::int64_t at) {
+                    total += static_cast<Compute<T>>(in[at]);
+                    ++count;
+                });
+                args.result<T>()[result] = convert<T>(total / static_cast<double>(count));
+            });
+        }
+    });
+}
+
+template <class T>
+bool is_nan(T v) {
+    if constexpr (is_real_float_v<T>) return std::isnan(static_cast<double>(v));
+    return false;
+}
+
+// The first NaN, else the first largest element.
+template <class T, class Each>
+std::pair<std::int64_t, std::int64_t> find_max(const T* in, Each&& each) {
+    std::int64_t best_index = -1;
+    std::int64_t best = 0;
+    each([&](std::int64_t index, std::int64_t at) {
+        if (best_index >= 0) {
+            if (is_nan(in[best])) return;
+            if (!is_nan(in[at]) && !(static_cast<Compute<T>>(in[best]) < static_cast<Compute<T>>(in[at]))) return;
+        }
+        best_index = index;
+        best = at;
+    });
+    return {best_index, best};
+}
+
+void evaluate_max(const EvalArgs& args) {
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        if constexpr (!is_complex_v<T>) {
+            const T* in = args.inputs[0].as<T>();
+            for_each_group(args, [&](std::int64_t result, auto&& each) {
+                T best = in[find_max(in, each).second];
+                if constexpr (is_real_float_v<T>) {
+                    // Of several zeros, +0 is the largest, in whatever order they come.
+                    if (static_cast<double>(best) == 0) {
+                        each([&](std::int64_t, std::int64_t at) {
+                            const auto v = static_cast<double>(in[at]);
+                            if (v == 0 && !std::signbit(v)) best = in[at];
+                        });
+                    }
+                }
+                args.result<T>()[result] = best;
+            });
+        }
+    });
+}
+
+void evaluate_argmax(const EvalArgs& args) {
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        if constexpr (!is_complex_v<T>) {
+            const T* in = args.inputs[0].as<T>();
+            for_each_group(args, [&](std::int64_t result, auto&& each) {
+                args.result<std::int64_t>()[result] = find_max(in, each).first;
+            });
+        }
+    });
+}
+
+std::vector<AttrDef> reduce_attrs() { return {{"axes", AttrKind::axes}, {"keepdims", AttrKind::boolean}}; }
+
+// Shapes and axes every reduction is tested on; `empty` adds those over no element.
+std::vector<Case> reduce_cases(bool empty) {
+    std::vector<Case> cases{
+        {{{2, 3, 4}}, {Ints{0, 1, 2}, false}}, {{{2, 3, 4}}, {Ints{1}, false}}, {{{2, 3, 4}}, {Ints{0, 2}, true}},
+        {{{5}}, {Ints{0}, true}},              {{{}}, {Ints{}, false}},         {{{1, 7}}, {Ints{0}, false}},
+        {{{0, 3}}, {Ints{1}, false}},          {{{3, 4}}, {Ints{}, false}},     {{{2, 1, 2, 1, 2, 1, 2}}, {Ints{2, 6}, false}},
+    };
+    if (empty) {
+        cases.push_back({{{0, 3}}, {Ints{0}, false}});
+        cases.push_back({{{2, 0}}, {Ints{0, 1}, true}});
+    }
+    return cases;
+}
+
+}  // namespace
+
+std::vector<OpDef> reduction() {
+    constexpr DTypeSet ordered = kReal | DTypeSet{DType::boolean};
+    return {
+        {
+            .name = "sum",
+            .doc = "Sum over axes (all of them where none are given); bool and small integers are summed in 64 bits.",
+            .edge = "Of no elements 0. Integers wrap. f16, bf16 and f32 are summed in f64 and rounded once. NaN propagates.",
+            .traits = Trait::keep_if_held,
+            .attrs = reduce_attrs(),
+            .infer = infer_sum,
+            .evaluate = evaluate_sum,
+            .tolerance = {.ulps = 64, .absolute = 1e-6},
+            .cases = reduce_cases(true),
+        },
+        {
+            .name = "max",
+            .doc = "Largest element over axes (all of them where none are given).",
+            .edge = "NaN if any element is NaN. +0 is larger than -0. Over an empty axis an error.",
+            .traits = Trait::keep_if_held,
+            .dtypes = ordered,
+            .attrs = reduce_attrs(),
+            .infer = infer_max,
+            .evaluate = evaluate_max,
+            .cases = reduce_cases(false),
+        },
+        {
+            .name = "mean",
+            .doc = "Mean over axes (all of them where none are given); integers are averaged as the default float.",
+            .edge = "Of no elements NaN. f16, bf16 and f32 are summed in f64 and rounded once. NaN propagates.",
+            .traits = Trait::keep_if_held | Trait::to_float,
+            .dtypes = kFloating | kComplex,
+            .attrs = reduce_attrs(),
+            .infer = infer_mean,
+            .evaluate = evaluate_mean,
+            .tolerance = {.ulps = 64, .absolute = 1e-6},
+            .cases = reduce_cases(true),
+        },
+        {
+            .name = "argmax",
+            .doc = "Position of the first largest element over axes (all of them where none are given), counted row-major, as i64.",
+            .edge = "The position of the first NaN if there is one. 0 and -0 are equal. Over an empty axis an error.",
+            .traits = Trait::keep_if_held,
+            .dtypes = ordered,
+            .attrs = reduce_attrs(),
+            .infer = infer_argmax,
+            .evaluate = evaluate_argmax,
+            .cases = reduce_cases(false),
+        },
+    };
+}
+
+}  // namespace lazuli::ops

@@ -1,0 +1,22 @@
+#pragma once
+
+// The built-in records, a file a family. table.cpp lists the families in order; that list is the only place that names them.
+
+#include <vector>
+
+#include "lazuli/op.h"
+
+namespace lazuli::ops {
+
+std::vector<OpDef> leaves();
+std::vector<OpDef> elementwise();
+std::vector<OpDef> comparison();
+std::vector<OpDef> reduction();
+std::vector<OpDef> movement();
+std::vector<OpDef> contraction();
+std::vector<OpDef> indexing();
+std::vector<OpDef> random();
+std::vector<OpDef> composites();
+std::vector<OpDef> custom();
+
+}  // namespace lazuli::ops

@@ -1,0 +1,74 @@
+#include "plan/cache.h"
+
+#include "base/hash.h"
+
+namespace lazuli::plan {
+
+std::uint64_t Cache::key_of(const ir::Capture& capture, const Context& context) {
+    return hash_mix(capture.hash, hash_mix(context.device.number(), context.policies));
+}
+
+std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Context& context) {
+    const std::uint64_t key = key_of(capture, context);
+    const std::scoped_lock lock(mutex_);
+    const auto [first, last] = by_key_.equal_range(key);
+    for (auto it = first; it != last; ++it) {
+        const Entry& entry = *it->second;
+        if (!(entry.context == context) || entry.words != capture.words || entry.rest != capture.rest) continue;
+        entries_.splice(entries_.begin(), entries_, it->second);
+        ++stats_.hits;
+        return entry.plan;
+    }
+    ++stats_.misses;
+    return nullptr;
+}
+
+void Cache::insert(const ir::Capture& capture, const Context& context, std::shared_ptr<const Plan> plan) {
+    // The words stand here, in the captured program and in the expanded one; what the backend made of them is about as large.
+    const std::size_t words = capture.words.size() + capture.rest.size() + plan->program.words().size() + 2 * plan->expanded.words().size();
+    const std::size_t bytes = sizeof(Entry) + sizeof(Plan) + words * sizeof(std::uint64_t) + 64 * capture.params.size();
+    const std::scoped_lock lock(mutex_);
+    if (bytes > limit_) return;
+    const std::uint64_t key = key_of(capture, context);
+    const auto [first, last] = by_key_.equal_range(key);
+    for (auto it = first; it != last; ++it) {  // another thread was faster
+        if (it->second->context == context && it->second->words == capture.words && it->second->rest == capture.rest) return;
+    }
+    while (stats_.bytes + bytes > limit_) drop_oldest();
+    entries_.push_front({key, context, capture.words, capture.rest, std::move(plan), bytes});
+    by_key_.emplace(key, entries_.begin());
+    stats_.bytes += bytes;
+    ++stats_.plans;
+}
+
+void Cache::drop_oldest() {
+    const auto oldest = std::prev(entries_.end());
+    const auto [first, last] = by_key_.equal_range(oldest->key);
+    for (auto it = first; it != last; ++it) {
+        if (it->second == oldest) {
+            by_key_.erase(it);
+            break;
+        }
+    }
+    stats_.bytes -= oldest->bytes;
+    --stats_.plans;
+    ++stats_.evicted;
+    entries_.pop_back();
+}
+
+void Cache::clear() {
+    const std::scoped_lock lock(mutex_);
+    entries_.clear();
+    by_key_.clear();
+    stats_.bytes = 0;
+    stats_.plans = 0;
+}
+
+CacheStats Cache::stats() const {
+    const std::scoped_lock lock(mutex_);
+    CacheStats out = stats_;
+    out.limit = limit_;
+    return out;
+}
+
+}  // namespace lazuli::plan

@@ -1,0 +1,380 @@
+#include "runtime/engine.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/env.h"
+#include "frontend/policy.h"
+#include "ir/arena.h"
+#include "ir/graph.h"
+#include "ir/layout.h"
+#include "lazuli/error.h"
+#include "lazuli/graph.h"
+#include "plan/cache.h"
+#include "plan/expand.h"
+#include "runtime/benchmark.h"
+#include "runtime/memory.h"
+
+namespace lazuli {
+
+/// An evaluation under way. Nodes in flight point to it; threads that need their values wait for it.
+struct ir::Flight : std::enable_shared_from_this<ir::Flight> {
+    void finish() {
+        {
+            const std::scoped_lock lock(mutex);
+            done = true;
+        }
+        changed.notify_all();
+    }
+    void wait() {
+        if (owner == std::this_thread::get_id()) {
+            throw CycleError("a function that is being evaluated asks for a tensor that waits for that function");
+        }
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return done; });
+    }
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    const std::thread::id owner = std::this_thread::get_id();
+};
+
+namespace runtime {
+
+namespace {
+
+using ir::Capture;
+using ir::Flight;
+using ir::Node;
+using ir::State;
+
+plan::Cache& plan_cache() {
+    static plan::Cache& cache = *new plan::Cache(static_cast<std::size_t>(env::integer(env::Var::plan_cache_bytes)));
+    return cache;
+}
+
+std::atomic<std::uint64_t> fallbacks{0};
+
+// ---- planning
+
+std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device device) {
+    Backend& backend = backend_of(device);
+    auto made = std::make_shared<plan::Plan>();
+    made->program = program;
+    made->device = device;
+    plan::ExpandOptions options;
+    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs, const TensorSpec& result) {
+        return backend.supports(op, inputs, result);
+    };
+    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates, std::size_t cache) {
+        return fastest_implementation(backend, op, args, candidates, cache);
+    };
+    made->expanded = plan::expand(program, options);
+    for (std::size_t i = 0; i < made->expanded.size(); ++i) {
+        const Operation operation = made->expanded.operation(i);
+        std::vector<TensorSpec> inputs;
+        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(made->expanded.spec(operation.input(k)));
+        if (backend.supports(operation.def(), inputs, operation.spec())) continue;
+        if (device == Device()) throw InternalError(fmt::format("the reference backend lacks {}", operation.def().name));
+        made->device = Device();
+        made->expanded = plan::expand(program, {});  // the reference backend runs every core op and no composite
+        fallbacks.fetch_add(1, std::memory_order_relaxed);
+        break;
+    }
+    made->prepared = backend_of(made->device).prepare(made->expanded);
+    return made;
+}
+
+// ---- values
+
+/// The elements of a binding, dense and row-major, at `out` in the host's memory.
+void read_dense(const Binding& binding, const TensorSpec& spec, void* out) {
+    const auto bytes = static_cast<std::size_t>(spec.nbytes());
+    if (bytes == 0) return;
+    const auto* host = static_cast<const unsigned char*>(binding.buffer->host_data());
+    if (host == nullptr) {  // only dense buffers live where the host cannot see them
+        backend_of(binding.buffer->device()).copy_out(out, *binding.buffer, bytes);
+        return;
+    }
+    host += binding.offset;
+    if (binding.dense) {
+        std::memcpy(out, host, bytes);
+        return;
+    }
+    ir::copy_dense(host, binding.strides, spec, out);
+}
+
+BufferPtr upload(Device device, const void* data, std::size_t bytes) {
+    Backend& backend = backend_of(device);
+    BufferPtr buffer = backend.allocate(bytes);
+    if (bytes > 0) backend.copy_in(*buffer, data, bytes);
+    note_growth();
+    return buffer;
+}
+
+/// A parameter's value for the device that runs the plan: where it is, or a dense copy there.
+Binding bind(const Node& node, Device device) {
+    if (node.state.load(std::memory_order_acquire) != State::available) {
+        alignas(16) unsigned char element[16];
+        store_scalar(node.attrs().scalar(0), node.spec.dtype, element);
+        return {upload(device, element, size_of(node.spec.dtype)), 0, {}, true};
+    }
+    const Binding& binding = node.value->binding;
+    if (binding.buffer->device() == device) return binding;
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(node.spec.nbytes()));
+    read_dense(binding, node.spec, bytes.data());
+    return {upload(device, bytes.data(), bytes.size()), 0, ir::dense_byte_strides(node.spec), true};
+}
+
+// ---- evaluation
+
+/// A reference to a node, given back at the end.
+class Held {
+   public:
+    explicit Held(Node* node) : node_(node) { ir::retain(node); }
+    Held(Held&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+    Held& operator=(Held&&) = delete;
+    ~Held() {
+        if (node_ != nullptr) ir::release(node_);
+    }
+    Node* operator->() const { return node_; }
+    Node* get() const { return node_; }
+
+   private:
+    Node* node_;
+};
+
+/// What went wrong, as far as it decides what becomes of the nodes.
+enum class Blame : std::uint8_t { none, planning, running };
+
+/// One attempt to make lazy targets of one device available.
+class Attempt {
+   public:
+    /// Under the graph lock: captures, takes hold of what is needed, and marks the results as in flight.
+    Attempt(std::span<Node* const> lazy, Capture& captured) : device_(lazy.front()->device), captured_(captured) {
+        ir::capture(lazy, {}, true, captured);
+        for (Node* param : captured.params) {
+            params_.emplace_back(param);
+            if (param->state.load(std::memory_order_relaxed) == State::in_flight) waits_.push_back(param->flight->shared_from_this());
+        }
+        for (Node* output : captured.outputs) outputs_.emplace_back(output);
+        values_.resize(outputs_.size());
+        for (auto& value : values_) value = std::make_unique<ir::Materialized>();
+        // Nothing throws from here on.
+        for (const Held& output : outputs_) {
+            if (output->state.load(std::memory_order_relaxed) != State::lazy) continue;  // the same target twice
+            output->flight = flight_.get();
+            output->state.store(State::in_flight, std::memory_order_release);
+        }
+    }
+
+    /// Computes the results and hands them over. False where an operand turned out to be lazy again and all must be tried anew.
+    bool run() {
+        Blame blame = Blame::planning;
+        try {
+            const std::shared_ptr<const plan::Plan> plan = find_plan();
+            for (const auto& flight : waits_) flight->wait();
+            blame = Blame::running;
+            std::vector<Binding> bindings;
+            bindings.reserve(params_.size());
+            for (const Held& param : params_) {
+                const State state = param->state.load(std::memory_order_acquire);
+                if (state == State::failed) std::rethrow_exception(*param->failure);
+                if (state == State::in_flight || (state == State::lazy && !has(op_def(param->op).traits, Trait::leaf))) {
+                    give_up(Blame::none, nullptr);
+                    return false;
+                }
+                bindings.push_back(bind(*param.get(), plan->device));
+            }
+            std::vector<BufferPtr> buffers = backend_of(plan->device).run(plan->prepared.get(), bindings);
+            if (buffers.size() != outputs_.size()) throw InternalError("a backend returned another number of results than the program has");
+            for (std::size_t i = 0; i < buffers.size(); ++i) {
+                if (!(plan->device == device_)) {  // fell back: bring the results home
+                    std::vector<unsigned char> bytes(static_cast<std::size_t>(outputs_[i]->spec.nbytes()));
+                    backend_of(plan->device).copy_out(bytes.data(), *buffers[i], bytes.size());
+                    buffers[i] = upload(device_, bytes.data(), bytes.size());
+                }
+                values_[i]->binding = {std::move(buffers[i]), 0, ir::dense_byte_strides(outputs_[i]->spec), true};
+            }
+        } catch (const OutOfMemory&) {
+            give_up(Blame::none, nullptr);
+            throw;
+        } catch (const std::bad_alloc&) {
+            give_up(Blame::none, nullptr);
+            throw OutOfMemory("out of memory while evaluating", 0, memory_limit());
+        } catch (...) {
+            give_up(blame, std::current_exception());
+            throw;
+        }
+        complete();
+        return true;
+    }
+
+    /// Whether the failure of this attempt may be that of one result among several.
+    bool is_shared() const { return outputs_.size() > 1; }
+    /// The results, for trying them one by one.
+    std::vector<Held> take_outputs() { return std::move(outputs_); }
+
+   private:
+    std::shared_ptr<const plan::Plan> find_plan() {
+        const plan::Context context{device_, frontend::policy_set()};
+        if (auto plan = plan_cache().find(captured_, context)) return plan;
+        auto plan = make_plan(captured_.program(), device_);
+        plan_cache().insert(captured_, context, plan);
+        return plan;
+    }
+
+    void complete() {
+        std::vector<Node*> released;
+        {
+            const std::scoped_lock lock(ir::graph_lock());
+            for (std::size_t i = 0; i < outputs_.size(); ++i) {
+                Node& node = *outputs_[i].get();
+                if (node.state.load(std::memory_order_relaxed) != State::in_flight) continue;
+                node.value = values_[i].release();
+                node.state.store(State::available, std::memory_order_release);
+                ir::detach_inputs(node, released);
+            }
+        }
+        flight_->finish();
+        for (Node* node : released) ir::release(node);
+    }
+
+    /// Results become lazy again, so that they can be tried anew, or keep the error where it is theirs alone.
+    void give_up(Blame blame, const std::exception_ptr& error) {
+        {
+            const std::scoped_lock lock(ir::graph_lock());
+            for (const Held& output : outputs_) {
+                if (output->state.load(std::memory_order_relaxed) != State::in_flight) continue;
+                if (blame == Blame::running && !is_shared()) {
+                    output->failure = new std::exception_ptr(error);
+                    output->state.store(State::failed, std::memory_order_release);
+                } else {
+                    output->value = nullptr;
+                    output->state.store(State::lazy, std::memory_order_release);
+                }
+            }
+        }
+        flight_->finish();
+    }
+
+    Device device_;
+    Capture& captured_;
+    std::shared_ptr<Flight> flight_ = std::make_shared<Flight>();
+    std::vector<Held> params_;
+    std::vector<Held> outputs_;
+    std::vector<std::unique_ptr<ir::Materialized>> values_;
+    std::vector<std::shared_ptr<Flight>> waits_;
+};
+
+/// The vectors of a capture keep their room from one evaluation of a thread to the next. A function called by an evaluation may
+/// evaluate in turn; by then the outer evaluation has its plan and needs its capture no more.
+Capture& scratch_capture() {
+    static thread_local Capture capture;
+    return capture;
+}
+
+void eval(std::span<Node* const> targets) {
+    for (;;) {
+        std::vector<Node*> lazy;
+        std::shared_ptr<Flight> other;
+        std::optional<Attempt> attempt;
+        {
+            const std::scoped_lock lock(ir::graph_lock());
+            for (Node* target : targets) {
+                switch (target->state.load(std::memory_order_acquire)) {
+                    case State::available: break;
+                    case State::failed: std::rethrow_exception(*target->failure);
+                    case State::in_flight: other = target->flight->shared_from_this(); break;
+                    case State::lazy:
+                        if (lazy.empty() || lazy.front()->device == target->device) lazy.push_back(target);
+                        break;
+                }
+            }
+            if (!lazy.empty()) attempt.emplace(lazy, scratch_capture());
+        }
+        if (attempt) {
+            try {
+                (void)attempt->run();
+            } catch (const OutOfMemory&) {
+                throw;
+            } catch (const ArgumentError&) {
+                throw;  // a policy that cannot be met: nothing ran
+            } catch (...) {
+                if (!attempt->is_shared()) throw;
+                // One of several results failed. Each is tried alone, so that the error stays with those it touches.
+                std::exception_ptr first;
+                for (const Held& output : attempt->take_outputs()) {
+                    Node* node = output.get();
+                    try {
+                        eval({&node, 1});
+                    } catch (...) {
+                        if (!first) first = std::current_exception();
+                    }
+                }
+                if (first) std::rethrow_exception(first);
+            }
+        } else if (other) {
+            other->wait();
+        } else {
+            return;
+        }
+    }
+}
+
+void download(const Node& node, void* out) { read_dense(node.value->binding, node.spec, out); }
+
+const ir::Engine& engine_table() {
+    static const ir::Engine table{
+        .eval = eval,
+        .allocate = [](Device device, std::size_t bytes) { return backend_of(device).allocate(bytes); },
+        .upload = upload,
+        .download = download,
+        .default_device = default_device,
+        .device_name = [](Device device) { return device.name(); },
+        .buffer_bytes = buffer_bytes,
+    };
+    return table;
+}
+
+}  // namespace
+
+void ensure_builtin_backends() {
+    // Registering a backend comes back here; the flag is up by then.
+    static std::once_flag once;
+    static thread_local bool registering = false;
+    if (registering) return;
+    std::call_once(once, [] {
+        registering = true;
+        if (lazuli_install_backends != nullptr) lazuli_install_backends();
+        registering = false;
+    });
+}
+
+}  // namespace runtime
+
+CacheStats cache_stats() {
+    CacheStats stats = runtime::plan_cache().stats();
+    stats.fallbacks = runtime::fallbacks.load(std::memory_order_relaxed);
+    return stats;
+}
+
+void clear_caches() {
+    runtime::plan_cache().clear();
+    runtime::clear_measurements();
+    ir::arena().trim();
+}
+
+}  // namespace lazuli
+
+const lazuli::ir::Engine* lazuli_engine() {
+    lazuli::runtime::ensure_builtin_backends();
+    return &lazuli::runtime::engine_table();
+}
