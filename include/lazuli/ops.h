@@ -8,8 +8,8 @@
 namespace lazuli {
 
 #define LAZULI_DEFAULT(...) = __VA_ARGS__
-#define LAZULI_OPERAND Operand
-#define LAZULI_PARAMS(...) (Operand x __VA_OPT__(, ) __VA_ARGS__)
+#define LAZULI_OPERAND const Operand&
+#define LAZULI_PARAMS(...) (const Operand& x __VA_OPT__(, ) __VA_ARGS__)
 #define LAZULI_OP(name, params, args) Tensor name LAZULI_PARAMS params;
 #define LAZULI_OP_OWN(name, params, args) Tensor name LAZULI_PARAMS params;
 #include "lazuli/ops.inc"
@@ -33,7 +33,7 @@ Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, Tens
 Tensor call(std::string_view op, std::span<const Tensor> inputs, std::span<const Attribute> attributes = {},
             const TensorSpec* wanted = nullptr);
 /// The second operand's element where the condition holds, else the third's: `select` under numpy's name.
-Tensor where(Operand condition, Operand x, Operand y);
+Tensor where(const Operand& condition, const Operand& x, const Operand& y);
 /// The last dimensions in reverse order: a matrix transposed.
 inline Tensor transpose(const Tensor& x) { return x.transpose(); }
 /// Two axes exchanged.
@@ -67,12 +67,12 @@ inline Tensor operator-(const Tensor& x) { return neg(x); }
 /// Negation.
 inline Tensor operator-(Tensor&& x) { return neg(std::move(x)); }
 /// Adds in place: the handle refers to the sum from now on.
-inline Tensor& operator+=(Tensor& x, Operand y) { return x = add(std::move(x), y); }
+inline Tensor& operator+=(Tensor& x, const Operand& y) { return x = add(std::move(x), y); }
 /// Subtracts.
-inline Tensor& operator-=(Tensor& x, Operand y) { return x = sub(std::move(x), y); }
+inline Tensor& operator-=(Tensor& x, const Operand& y) { return x = sub(std::move(x), y); }
 /// Multiplies.
-inline Tensor& operator*=(Tensor& x, Operand y) { return x = mul(std::move(x), y); }
+inline Tensor& operator*=(Tensor& x, const Operand& y) { return x = mul(std::move(x), y); }
 /// Divides.
-inline Tensor& operator/=(Tensor& x, Operand y) { return x = div(std::move(x), y); }
+inline Tensor& operator/=(Tensor& x, const Operand& y) { return x = div(std::move(x), y); }
 
 }  // namespace lazuli

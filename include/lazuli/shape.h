@@ -38,14 +38,21 @@ class Shape {
         return shape;
     }
     /// Copies the sizes.
-    Shape(const Shape& other) { *this = other; }
+    Shape(const Shape& other) {
+        if (other.rank_ <= kInline) {
+            copy_inline(other);
+        } else {
+            copy_slow(other);
+        }
+    }
     /// Takes over the sizes.
     Shape(Shape&& other) noexcept { take(other); }
     /// Copies the sizes.
     Shape& operator=(const Shape& other) {
-        if (this != &other) {
-            resize(other.rank_);
-            std::memcpy(data(), other.data(), static_cast<std::size_t>(rank_) * sizeof(std::int64_t));
+        if (rank_ <= kInline && other.rank_ <= kInline) {
+            copy_inline(other);
+        } else if (this != &other) {
+            copy_slow(other);
         }
         return *this;
     }
@@ -95,8 +102,13 @@ class Shape {
 
     /// Whether the sizes are the same.
     bool operator==(const Shape& other) const {
-        return rank_ == other.rank_ &&
-               std::memcmp(data(), other.data(), static_cast<std::size_t>(rank_) * sizeof(std::int64_t)) == 0;
+        if (rank_ != other.rank_) return false;
+        const std::int64_t* a = data();
+        const std::int64_t* b = other.data();
+        for (int i = 0; i < rank_; ++i) {
+            if (a[i] != b[i]) return false;
+        }
+        return true;
     }
     /// The number of elements; 1 for rank 0. Throws ShapeError where it exceeds 2^63 - 1.
     std::int64_t numel() const;
@@ -104,20 +116,21 @@ class Shape {
     std::string str() const;
 
    private:
-    void take(Shape& other) noexcept {
+    // All six sizes, used or not: a copy of fixed size is a few vector moves, one of variable size a call.
+    void copy_inline(const Shape& other) noexcept {
         rank_ = other.rank_;
-        if (rank_ > kInline) {
-            heap_ = other.heap_;
-            other.rank_ = 0;
-        } else {
-            for (int i = 0; i < rank_; ++i) inline_[i] = other.inline_[i];
-        }
+        for (int i = 0; i < kInline; ++i) inline_[i] = other.inline_[i];
     }
+    void take(Shape& other) noexcept {
+        copy_inline(other);  // the heap pointer lies where the first size does
+        if (rank_ > kInline) other.rank_ = 0;
+    }
+    void copy_slow(const Shape& other);
     void resize_slow(int rank);
 
     std::int32_t rank_ = 0;
     union {
-        std::int64_t inline_[kInline];
+        std::int64_t inline_[kInline] = {};
         std::int64_t* heap_;
     };
 };

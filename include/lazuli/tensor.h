@@ -168,7 +168,7 @@ class Tensor {
 
     // ---- every op as a method
 #define LAZULI_DEFAULT(...) = __VA_ARGS__
-#define LAZULI_OPERAND Operand
+#define LAZULI_OPERAND const Operand&
 #define LAZULI_OP(name, params, args) Tensor name params const;
 #define LAZULI_OP_OWN(name, params, args) Tensor name params const;
 #include "lazuli/ops.inc"
@@ -264,7 +264,7 @@ class Operand {
     /// The node; null for an empty tensor.
     ir::NodeHeader* node() const { return node_; }
     /// A reference of one's own to the node.
-    ir::NodeHeader* take() {
+    ir::NodeHeader* take() const {
         // A tensor that stands twice in one call is handed over once.
         if (source_ != nullptr && source_->node_ == node_) {
             source_->node_ = nullptr;

@@ -23,6 +23,11 @@ void Shape::resize_slow(int rank) {
     std::copy_n(kept, rank, data());
 }
 
+void Shape::copy_slow(const Shape& other) {
+    resize(other.rank_);
+    std::copy_n(other.data(), rank_, data());
+}
+
 std::int64_t Shape::numel() const {
     std::int64_t product = 1;
     bool overflow = false;

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <sstream>
 
 #include "base/env.h"
@@ -36,14 +35,6 @@ int guarded(const char* program, const std::function<int()>& body) {
 // ---- run
 
 namespace {
-
-struct RunOptions {
-    std::string file;
-    std::vector<std::string> inputs;
-    std::vector<std::string> outputs;
-    std::string backend = "reference";
-    bool print = false;
-};
 
 Program read_program(const std::string& path) {
     const std::string content = read_file(path);
@@ -87,6 +78,8 @@ std::vector<Tensor> record(const Program& program, const std::vector<Tensor>& pa
     return results;
 }
 
+}  // namespace
+
 void run(const RunOptions& options) {
     set_default_device(Device(options.backend));
     const Program program = read_program(options.file);
@@ -128,54 +121,24 @@ void run(const RunOptions& options) {
     }
 }
 
-}  // namespace
-
-void add_run(CLI::App& app) {
-    auto options = std::make_shared<RunOptions>();
-    CLI::App* command = app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
-    command->add_option("file", options->file, "The program")->required();
-    command->add_option("--input", options->inputs, "NAME=FILE.npy: a parameter's value; once a parameter");
-    command->add_option("--output", options->outputs, "NAME=FILE.npy: where a result is written");
-    command->add_option("--backend", options->backend, "The device that runs it")->capture_default_str();
-    command->add_flag("--print", options->print, "Show the results too when they are written");
-    command->callback([options] { run(*options); });
+void list_ops() {
+    for (int i = 0; i < op_count(); ++i) {
+        const OpDef& def = op_def(static_cast<OpId>(i));
+        fmt::print("{:16} {}\n", def.name, def.doc);
+    }
 }
 
-void add_ops(CLI::App& app) {
-    auto markdown = std::make_shared<bool>(false);
-    auto json = std::make_shared<bool>(false);
-    CLI::App* command = app.add_subcommand("ops", "List the operations");
-    command->add_flag("--markdown", *markdown, "As the page docs/ops.md");
-    command->add_flag("--json", *json, "As JSON, with types, attributes and test cases");
-    command->callback([markdown, json] {
-        if (*markdown) {
-            fmt::print("{}", ops_markdown());
-        } else if (*json) {
-            fmt::print("{}\n", ops_json());
-        } else {
-            for (int i = 0; i < op_count(); ++i) {
-                const OpDef& def = op_def(static_cast<OpId>(i));
-                fmt::print("{:16} {}\n", def.name, def.doc);
-            }
-        }
-    });
+void list_environment() {
+    for (const env::VarInfo& info : env::all()) {
+        const std::string now = env::text(info.var);
+        fmt::print("{} = {}{}\n    {}\n", info.name, now.empty() ? "(empty)" : now, now == info.fallback ? "" : " (set)", info.doc);
+    }
 }
 
-void add_env(CLI::App& app) {
-    app.add_subcommand("env", "List the environment variables")->callback([] {
-        for (const env::VarInfo& info : env::all()) {
-            const std::string now = env::text(info.var);
-            fmt::print("{} = {}{}\n    {}\n", info.name, now.empty() ? "(empty)" : now, now == info.fallback ? "" : " (set)", info.doc);
-        }
-    });
-}
-
-void add_devices(CLI::App& app) {
-    app.add_subcommand("devices", "List the devices")->callback([] {
-        for (const Device device : devices()) {
-            fmt::print("{:16} {}{}\n", device.name(), backend_of(device).describe().description, device == default_device() ? " (default)" : "");
-        }
-    });
+void list_devices() {
+    for (const Device device : devices()) {
+        fmt::print("{:16} {}{}\n", device.name(), backend_of(device).describe().description, device == default_device() ? " (default)" : "");
+    }
 }
 
 }  // namespace lazuli::cli

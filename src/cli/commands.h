@@ -1,26 +1,36 @@
 #pragma once
 
-// The subcommands of `lazuli`. Each adds itself to the parser; its callback returns by way of the exit code.
+// The subcommands of `lazuli`.
 
-#include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace lazuli::cli {
 
-void add_run(CLI::App& app);
-void add_ops(CLI::App& app);
-void add_env(CLI::App& app);
-void add_devices(CLI::App& app);
-void add_demo(CLI::App& app);
+struct RunOptions {
+    std::string file;
+    std::vector<std::string> inputs;   // NAME=FILE.npy
+    std::vector<std::string> outputs;  // NAME=FILE.npy
+    std::string backend = "reference";
+    bool print = false;
+};
+/// Runs a program from a file.
+void run(const RunOptions& options);
 
-/// A file's whole content; FileError where it cannot be read.
-std::string read_file(const std::string& path);
-
+/// Shows one expression from recording to values.
+void demo();
+/// Lists the operations, the devices, the environment variables.
+void list_ops();
+void list_devices();
+void list_environment();
 /// docs/ops.md: the op table as a page.
 std::string ops_markdown();
 /// The op table for programs: names, attributes, types, samples, cases.
 std::string ops_json();
 
+/// A file's whole content; FileError where it cannot be read.
+std::string read_file(const std::string& path);
 /// Runs `body`; errors are printed in one line and become exit code 1, internal ones 3.
 int guarded(const char* program, const std::function<int()>& body);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <sstream>
 
@@ -22,15 +21,18 @@ Program run_pass(const Program& program, const std::string& pass) {
     throw ArgumentError(fmt::format("there is no pass '{}' (there is: expand)", pass));
 }
 
+/// Understands `--pass=NAME` and `--format=NAME`.
 OptOptions parse_run_line(const std::string& path, const std::string& line) {
     OptOptions options;
-    CLI::App app;
-    app.add_option("--pass", options.passes);
-    app.add_option("--format", options.format);
-    try {
-        app.parse(line.substr(kRun.size()));
-    } catch (const CLI::ParseError& e) {
-        throw FileError(path, fmt::format("the RUN line: {}", e.what()));
+    std::istringstream words(line.substr(kRun.size()));
+    for (std::string word; words >> word;) {
+        if (word.starts_with("--pass=")) {
+            options.passes.push_back(word.substr(7));
+        } else if (word.starts_with("--format=")) {
+            options.format = word.substr(9);
+        } else {
+            throw FileError(path, fmt::format("the RUN line has '{}', which is neither --pass=NAME nor --format=NAME", word));
+        }
     }
     return options;
 }

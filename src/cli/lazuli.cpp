@@ -1,17 +1,55 @@
 // The `lazuli` program.
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.h"
+
+namespace {
+
+using namespace lazuli::cli;
+
+void add_run(CLI::App& app, RunOptions& options) {
+    CLI::App* command = app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
+    command->add_option("file", options.file, "The program")->required();
+    command->add_option("--input", options.inputs, "NAME=FILE.npy: a parameter's value; once a parameter");
+    command->add_option("--output", options.outputs, "NAME=FILE.npy: where a result is written");
+    command->add_option("--backend", options.backend, "The device that runs it")->capture_default_str();
+    command->add_flag("--print", options.print, "Show the results even when they are written to files");
+    command->callback([&options] { run(options); });
+}
+
+void add_ops(CLI::App& app, bool& markdown, bool& json) {
+    CLI::App* command = app.add_subcommand("ops", "List the operations");
+    command->add_flag("--markdown", markdown, "As the page docs/ops.md");
+    command->add_flag("--json", json, "As JSON, with types, attributes and test cases");
+    command->callback([&] {
+        if (markdown) {
+            fmt::print("{}", ops_markdown());
+        } else if (json) {
+            fmt::print("{}\n", ops_json());
+        } else {
+            list_ops();
+        }
+    });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app{"Lazuli: a lazy tensor engine"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "lazuli 0.1.0");
-    lazuli::cli::add_demo(app);
-    lazuli::cli::add_run(app);
-    lazuli::cli::add_ops(app);
-    lazuli::cli::add_devices(app);
-    lazuli::cli::add_env(app);
-    return lazuli::cli::guarded("lazuli", [&] {
+    RunOptions run_options;
+    bool markdown = false;
+    bool json = false;
+    app.add_subcommand("demo", "Show one expression from recording to values")->callback(demo);
+    add_run(app, run_options);
+    add_ops(app, markdown, json);
+    app.add_subcommand("devices", "List the devices")->callback(list_devices);
+    app.add_subcommand("env", "List the environment variables")->callback(list_environment);
+    return guarded("lazuli", [&] {
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& e) {

@@ -11,10 +11,10 @@ namespace {
 using frontend::Call;
 using frontend::OpRef;
 
-Tensor record(const OpRef& op, Operand& x) { return frontend::record_unary(op, x); }
-Tensor record(const OpRef& op, Operand& x, Operand& y) { return frontend::record_binary(op, x, y); }
+Tensor record(const OpRef& op, const Operand& x) { return frontend::record_unary(op, x); }
+Tensor record(const OpRef& op, const Operand& x, const Operand& y) { return frontend::record_binary(op, x, y); }
 template <class... Args>
-Tensor record(const OpRef& op, Operand& x, Args&... args) {
+Tensor record(const OpRef& op, const Operand& x, Args&... args) {
     Call call(op);
     call.arg(x);
     (call.arg(args), ...);
@@ -23,9 +23,9 @@ Tensor record(const OpRef& op, Operand& x, Args&... args) {
 
 }  // namespace
 
-#define LAZULI_OPERAND Operand
+#define LAZULI_OPERAND const Operand&
 #define LAZULI_DEFAULT(...)
-#define LAZULI_PARAMS(...) (Operand x __VA_OPT__(, ) __VA_ARGS__)
+#define LAZULI_PARAMS(...) (const Operand& x __VA_OPT__(, ) __VA_ARGS__)
 #define LAZULI_ARGS(...) __VA_OPT__(, ) __VA_ARGS__
 #define LAZULI_METHOD(name, params, args) \
     Tensor Tensor::name params const { return lazuli::name(*this LAZULI_ARGS args); }

@@ -16,14 +16,14 @@ using frontend::OpRef;
 namespace {
 
 /// The operand as a tensor: a weak scalar gets its default type.
-Tensor as_tensor(Operand& x) {
+Tensor as_tensor(const Operand& x) {
     if (x.is_scalar()) return Tensor::adopt(nullptr);
     return Tensor::adopt(x.node() != nullptr ? (ir::retain(x.node()), x.node()) : nullptr);
 }
 
 }  // namespace
 
-Tensor slice(Operand x, Ints starts, Ints stops, Ints steps) {
+Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
     static const OpRef op("slice");
     const Tensor tensor = as_tensor(x);
     const Shape& shape = frontend::require_node("slice", tensor).spec.shape;
@@ -63,9 +63,9 @@ Tensor slice(Operand x, Ints starts, Ints stops, Ints steps) {
     return call.done();
 }
 
-Tensor dot_general(Operand x, Operand y, Axes lhs_contract, Axes rhs_contract, Axes lhs_batch, Axes rhs_batch) {
+Tensor dot_general(const Operand& x, const Operand& y, Axes lhs_contract, Axes rhs_contract, Axes lhs_batch, Axes rhs_batch) {
     static const OpRef op("dot_general");
-    const auto counted = [](Operand& side, Axes& axes) {
+    const auto counted = [](const Operand& side, Axes& axes) {
         const Tensor tensor = as_tensor(side);
         axes.given = true;  // no axes means none, not all
         return ensure_axes("dot_general", axes, frontend::require_node("dot_general", tensor).spec.shape);
@@ -113,7 +113,7 @@ Tensor call(std::string_view name, std::span<const Tensor> inputs, std::span<con
     return frontend::record_list(op, inputs, words.words(), wanted);
 }
 
-Tensor where(Operand condition, Operand x, Operand y) { return select(condition, x, y); }
+Tensor where(const Operand& condition, const Operand& x, const Operand& y) { return select(condition, x, y); }
 
 Tensor Tensor::transpose() const {
     Ints axes;

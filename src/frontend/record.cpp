@@ -83,7 +83,7 @@ namespace {
 
 /// The node every fast path ends in: `like`'s type and shape, no attributes.
 template <int Inputs>
-Tensor fast_node(const OpRef& op, const Node& like, Operand* const (&operands)[Inputs]) {
+Tensor fast_node(const OpRef& op, const Node& like, const Operand* const (&operands)[Inputs]) {
     Arena& arena = ir::arena();
     Node* node = new (arena.allocate()) Node;
     node->op = op.id;
@@ -108,7 +108,7 @@ constexpr Trait kPlain = Trait::elementwise | Trait::same_type;
 
 }  // namespace
 
-Tensor record_unary(const OpRef& op, Operand& x) {
+Tensor record_unary(const OpRef& op, const Operand& x) {
     if (!x.is_scalar() && x.node() != nullptr) {
         const Node& a = *static_cast<Node*>(x.node());
         // Ranks beyond the inline ones may throw while copying the shape: the general way is careful about that.
@@ -119,7 +119,7 @@ Tensor record_unary(const OpRef& op, Operand& x) {
     return Call(op).arg(x).done();
 }
 
-Tensor record_binary(const OpRef& op, Operand& x, Operand& y) {
+Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y) {
     if (!x.is_scalar() && !y.is_scalar() && x.node() != nullptr && y.node() != nullptr) {
         const Node& a = *static_cast<Node*>(x.node());
         const Node& b = *static_cast<Node*>(y.node());
@@ -195,7 +195,7 @@ Tensor Call::done() {
     Node* nodes[kMaxOperands];
     const TensorSpec* specs[kMaxOperands];
     for (int i = 0; i < count_; ++i) {
-        Operand& operand = *inputs_[i];
+        const Operand& operand = *inputs_[i];
         if (operand.is_scalar()) {
             const DType dtype = i < first ? DType::boolean : unify && common ? *common : operand.scalar().default_dtype();
             made[i] = make_scalar(operand.scalar(), dtype, device);

@@ -28,14 +28,14 @@ Tensor make_node(OpId op, TensorSpec spec, Device device, std::span<ir::Node* co
 void after_record(ir::Arena& arena, ir::Node& node);
 
 /// An elementwise op on operands that need no promotion, no broadcast and no attributes; else the general way.
-Tensor record_unary(const OpRef& op, Operand& x);
-Tensor record_binary(const OpRef& op, Operand& x, Operand& y);
+Tensor record_unary(const OpRef& op, const Operand& x);
+Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y);
 
 /// The general way: operands and attributes in order, then promotion, inference, recording.
 class Call {
    public:
     explicit Call(const OpRef& op) : op_(op) {}
-    Call& arg(Operand& v) {
+    Call& arg(const Operand& v) {
         inputs_[check_room()] = &v;
         ++count_;
         return *this;
@@ -76,7 +76,7 @@ class Call {
     const Shape& first_shape() const;
 
     const OpRef& op_;
-    Operand* inputs_[kMaxOperands];
+    const Operand* inputs_[kMaxOperands];
     int count_ = 0;
     AttrWords words_;
     TensorSpec wanted_;

@@ -13,10 +13,6 @@ namespace lazuli::ir {
 
 constinit thread_local Arena* tls_arena = nullptr;
 
-struct Arena::Slab {
-    Arena* owner;
-};
-
 namespace {
 
 constexpr std::size_t kFirstSlot = kSlotBytes;  // the header takes the room of one slot
@@ -129,21 +125,12 @@ Arena::Slot* Arena::allocate_slow() {
     return slot;
 }
 
-void Arena::free(void* pointer) noexcept {
-    auto* slot = static_cast<Slot*>(pointer);
-    auto* slab = reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(pointer) & ~(kSlabBytes - 1));
-    Arena* owner = slab->owner;
-    if (owner == tls_arena) {
-        slot->next = owner->free_;
-        owner->free_ = slot;
-        owner->given_.add(1);
-        return;
-    }
-    owner->given_remote_.fetch_add(1, std::memory_order_relaxed);
-    Slot* head = owner->remote_.load(std::memory_order_relaxed);
+void Arena::free_remote(Slot* slot) noexcept {
+    given_remote_.fetch_add(1, std::memory_order_relaxed);
+    Slot* head = remote_.load(std::memory_order_relaxed);
     do {
         slot->next = head;
-    } while (!owner->remote_.compare_exchange_weak(head, slot, std::memory_order_release, std::memory_order_relaxed));
+    } while (!remote_.compare_exchange_weak(head, slot, std::memory_order_release, std::memory_order_relaxed));
 }
 
 void Arena::trim() {
@@ -157,9 +144,6 @@ void Arena::trim() {
     } else {
         free_ = local;
     }
-    const auto slab_of = [](const void* p) {
-        return reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(p) & ~(kSlabBytes - 1));
-    };
     std::unordered_map<Slab*, std::size_t> free_slots;
     for (Slot* slot = free_; slot != nullptr; slot = slot->next) ++free_slots[slab_of(slot)];
     Slab* current = bump_ != bump_end_ ? slab_of(bump_) : nullptr;

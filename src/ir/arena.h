@@ -80,8 +80,14 @@ class Arena {
     struct Slot {
         Slot* next;
     };
-    struct Slab;
+    struct Slab {
+        Arena* owner;
+    };
+    static Slab* slab_of(const void* slot) {
+        return reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(kSlabBytes - 1));
+    }
     Slot* allocate_slow();
+    void free_remote(Slot* slot) noexcept;
     bool collect_remote();
 
     Slot* free_ = nullptr;
@@ -111,6 +117,15 @@ ArenaStats arena_stats();
 
 extern constinit thread_local Arena* tls_arena;
 Arena& acquire_arena();
+
+inline void Arena::free(void* pointer) noexcept {
+    auto* slot = static_cast<Slot*>(pointer);
+    Arena* owner = slab_of(pointer)->owner;
+    if (owner != tls_arena) return owner->free_remote(slot);
+    slot->next = owner->free_;
+    owner->free_ = slot;
+    owner->given_.add(1);
+}
 
 /// The calling thread's arena.
 inline Arena& arena() { return tls_arena != nullptr ? *tls_arena : acquire_arena(); }

@@ -33,17 +33,15 @@ TensorSpec infer_select(const InferArgs& args) {
 
 void evaluate_select(const EvalArgs& args) {
     const Shape& shape = args.spec->shape;
+    const std::int64_t count = shape.numel();
     std::vector<std::int64_t> offsets[3];
-    for (int k = 0; k < 3; ++k) {
-        offsets[k].resize(static_cast<std::size_t>(shape.numel()));
-        for_each_offset(shape, broadcast_strides(args.inputs[static_cast<std::size_t>(k)].spec->shape, shape),
-                        [&](std::int64_t i, std::int64_t o) { offsets[k][static_cast<std::size_t>(i)] = o; });
-    }
+    for (std::size_t k = 0; k < 3; ++k) offsets[k] = broadcast_offsets(args.inputs[k].spec->shape, shape);
+    const auto at = [&](std::size_t k, std::int64_t i) { return offsets[k].empty() ? i : offsets[k][static_cast<std::size_t>(i)]; };
     dispatch(args.spec->dtype, [&]<class T>() {
         T* out = args.result<T>();
-        for (std::size_t i = 0; i < offsets[0].size(); ++i) {
-            const bool condition = args.inputs[0].as<bool>()[offsets[0][i]];
-            out[i] = condition ? args.inputs[1].as<T>()[offsets[1][i]] : args.inputs[2].as<T>()[offsets[2][i]];
+        for (std::int64_t i = 0; i < count; ++i) {
+            const bool condition = args.inputs[0].as<bool>()[at(0, i)];
+            out[i] = condition ? args.inputs[1].as<T>()[at(1, i)] : args.inputs[2].as<T>()[at(2, i)];
         }
     });
 }

@@ -61,42 +61,40 @@ void for_each_offset(const Shape& shape, const Ints& strides, F&& f) {
     }
 }
 
-/// An elementwise evaluation: `F` is a function object whose call operator takes Compute<T> values. `Types` says for which
-/// operand types it exists; the result's type is deduced from what it returns (bool for a comparison, a real for abs).
+/// Where an operand of `shape` is read for each position of `out`; empty where it is read in order.
+std::vector<std::int64_t> broadcast_offsets(const Shape& shape, const Shape& out);
+
+/// The type of the result's elements: bool for a comparison, a real for the modulus of a complex number, else the operands' type.
+template <class T, class Returned>
+using ResultOf = std::conditional_t<std::is_same_v<Returned, bool>, bool,
+                                    std::conditional_t<std::is_same_v<T, std::complex<float>> && !is_complex_v<Returned>, float,
+                                                       std::conditional_t<is_complex_v<T> && !is_complex_v<Returned>, Returned, T>>>;
+
+/// An elementwise evaluation: `F` is a function object that takes and returns Compute<T> values. `Types` says for which operand
+/// types it exists.
 template <DTypeSet Types, int Arity, class F>
 void evaluate_elementwise(const EvalArgs& args) {
+    static_assert(Arity == 1 || Arity == 2);
+    const std::int64_t count = args.spec->shape.numel();
+    std::vector<std::int64_t> offsets[Arity];
+    for (std::size_t k = 0; k < Arity; ++k) offsets[k] = broadcast_offsets(args.inputs[k].spec->shape, args.spec->shape);
+    const auto at = [](const std::vector<std::int64_t>& list, std::int64_t i) { return list.empty() ? i : list[static_cast<std::size_t>(i)]; };
     dispatch(args.inputs[Arity - 1].spec->dtype, [&]<class T>() {
         if constexpr (Types.contains(dtype_of<T>())) {
-            const std::int64_t count = args.spec->shape.numel();
-            if (count == 0) return;
             const F f;
-            dispatch(args.spec->dtype, [&]<class R>() {
-                // Comparisons give bool, abs of a complex number its real part's type, everything else its own type.
-                constexpr bool possible = std::is_same_v<R, T> || std::is_same_v<R, bool> || (is_complex_v<T> && is_real_float_v<R>);
-                if constexpr (possible) {
-                    R* out = args.result<R>();
-                    const auto load = [](const T& v) { return static_cast<Compute<T>>(v); };
-                    if constexpr (Arity == 1) {
-                        const T* a = args.inputs[0].as<T>();
-                        for (std::int64_t i = 0; i < count; ++i) out[i] = convert<R>(f(load(a[i])));
-                    } else {
-                        const T* a = args.inputs[0].as<T>();
-                        const T* b = args.inputs[1].as<T>();
-                        if (args.inputs[0].spec->shape == args.spec->shape && args.inputs[1].spec->shape == args.spec->shape) {
-                            for (std::int64_t i = 0; i < count; ++i) out[i] = convert<R>(f(load(a[i]), load(b[i])));
-                            return;
-                        }
-                        // Two walks over the result: one brings the first operand's elements in line, one computes.
-                        const Ints sa = broadcast_strides(args.inputs[0].spec->shape, args.spec->shape);
-                        const Ints sb = broadcast_strides(args.inputs[1].spec->shape, args.spec->shape);
-                        std::vector<std::int64_t> at(static_cast<std::size_t>(count));
-                        for_each_offset(args.spec->shape, sa, [&](std::int64_t i, std::int64_t o) { at[static_cast<std::size_t>(i)] = o; });
-                        for_each_offset(args.spec->shape, sb, [&](std::int64_t i, std::int64_t o) {
-                            out[i] = convert<R>(f(load(a[at[static_cast<std::size_t>(i)]]), load(b[o])));
-                        });
-                    }
+            const T* a = args.inputs[0].as<T>();
+            if constexpr (Arity == 1) {
+                using R = ResultOf<T, decltype(f(Compute<T>{}))>;
+                R* out = args.result<R>();
+                for (std::int64_t i = 0; i < count; ++i) out[i] = convert<R>(f(static_cast<Compute<T>>(a[at(offsets[0], i)])));
+            } else {
+                using R = ResultOf<T, decltype(f(Compute<T>{}, Compute<T>{}))>;
+                R* out = args.result<R>();
+                const T* b = args.inputs[1].as<T>();
+                for (std::int64_t i = 0; i < count; ++i) {
+                    out[i] = convert<R>(f(static_cast<Compute<T>>(a[at(offsets[0], i)]), static_cast<Compute<T>>(b[at(offsets[1], i)])));
                 }
-            });
+            }
         } else {
             throw InternalError("an element type that inference should have refused");
         }
