@@ -8,6 +8,7 @@ namespace lazuli::eager {
 /// While it lives, every operation its thread records is evaluated at once.
 class Scope {
    public:
+    /// Eager from here on.
     Scope();
     ~Scope();
     Scope(const Scope&) = delete;

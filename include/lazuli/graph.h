@@ -17,6 +17,7 @@ namespace lazuli {
 /// Nothing is evaluated by itself meanwhile, and what was recorded stays alive with the scope.
 class GraphScope {
    public:
+    /// Gathers from here on.
     GraphScope();
     ~GraphScope();
     GraphScope(const GraphScope&) = delete;

@@ -147,7 +147,7 @@ struct EvalArgs {
 
 /// Properties of an operation.
 enum class Trait : std::uint32_t {
-    none = 0,
+    none = 0,               ///< Nothing special.
     elementwise = 1 << 0,   ///< One result element from the operands' elements at the same (broadcast) position.
     same_type = 1 << 1,     ///< The result has the operands' type. Implied rule of most elementwise ops.
     promotes = 1 << 2,      ///< Recording brings all operands to one type first.

@@ -32,6 +32,8 @@ Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, Tens
 /// Any op by its name, with attributes in the order of its record.
 Tensor call(std::string_view op, std::span<const Tensor> inputs, std::span<const Attribute> attributes = {},
             const TensorSpec* wanted = nullptr);
+/// Records the operations of a program on tensors, one a parameter, and returns its results, lazy as any.
+std::vector<Tensor> record(const Program& program, std::span<const Tensor> params);
 /// The second operand's element where the condition holds, else the third's: `select` under numpy's name.
 Tensor where(const Operand& condition, const Operand& x, const Operand& y);
 /// The last dimensions in reverse order: a matrix transposed.

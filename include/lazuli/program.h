@@ -144,6 +144,7 @@ class Value {
 /// Builds a program by hand. Every operation is checked as it is appended; a throw leaves the builder as it was.
 class ProgramBuilder {
    public:
+    /// An empty program.
     ProgramBuilder();
     ~ProgramBuilder();
     ProgramBuilder(const ProgramBuilder&) = delete;

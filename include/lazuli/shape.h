@@ -4,7 +4,6 @@
 /// Shapes: the sizes of a tensor's dimensions, and shape plus element type.
 
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -27,8 +26,12 @@ class Shape {
     Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
     /// The given sizes.
     explicit Shape(std::span<const std::int64_t> dims) {
-        resize(static_cast<int>(dims.size()));
-        if (!dims.empty()) std::memcpy(data(), dims.data(), dims.size_bytes());
+        if (dims.size() > kInline) {
+            assign_slow(dims);
+        } else {
+            rank_ = static_cast<int>(dims.size());
+            for (std::size_t i = 0; i < dims.size(); ++i) inline_[i] = dims[i];
+        }
     }
     /// `rank` dimensions of size `size` each.
     static Shape filled(int rank, std::int64_t size) {
@@ -126,6 +129,7 @@ class Shape {
         if (rank_ > kInline) other.rank_ = 0;
     }
     void copy_slow(const Shape& other);
+    void assign_slow(std::span<const std::int64_t> dims);
     void resize_slow(int rank);
 
     std::int32_t rank_ = 0;

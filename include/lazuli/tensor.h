@@ -44,7 +44,7 @@ class Tensor {
     explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
     /// A vector. `double` literals make f32, the default float; give a dtype to `tensor()` for another type.
     template <Element T>
-    Tensor(std::initializer_list<T> values) : Tensor(from_list<T>({values.begin(), values.size()}, {size(values)})) {}
+    Tensor(std::initializer_list<T> values) : Tensor(from_list<T>({values.begin(), values.size()}, {length(values)})) {}
     /// A matrix; rows have equal lengths.
     template <Element T>
     Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_nested(rows)) {}
@@ -188,7 +188,7 @@ class Tensor {
 
    private:
     friend class Operand;
-    static std::int64_t size(const auto& list) { return static_cast<std::int64_t>(list.size()); }
+    static std::int64_t length(const auto& list) { return static_cast<std::int64_t>(list.size()); }
     static Tensor from_scalar(const Scalar& value);
     static Tensor from_memory(const void* data, std::size_t count, DType dtype, Shape shape);
     [[noreturn]] static void ragged(std::int64_t expected, std::int64_t actual);
@@ -206,12 +206,12 @@ class Tensor {
     }
     template <class T>
     static void flatten(const std::initializer_list<T>& list, int level, Shape& shape, std::vector<T>& out) {
-        note_size(shape, level, size(list));
+        note_size(shape, level, length(list));
         out.insert(out.end(), list.begin(), list.end());
     }
     template <class T, class Leaf>
     static void flatten(const std::initializer_list<std::initializer_list<T>>& list, int level, Shape& shape, std::vector<Leaf>& out) {
-        note_size(shape, level, size(list));
+        note_size(shape, level, length(list));
         for (const auto& row : list) flatten(row, level + 1, shape, out);
     }
     static void note_size(Shape& shape, int level, std::int64_t size) {

@@ -62,7 +62,7 @@ Half::Half(double value) {
         const double fraction = std::frexp(magnitude, &exponent);            // in [0.5, 1)
         const auto steps = static_cast<std::uint32_t>(std::nearbyint(fraction * 2048.0));  // in [1024, 2048]
         // steps - 1024 carries into the exponent when rounding reached 2048
-        bits = sign | static_cast<std::uint16_t>(((exponent + 14) << 10) + (steps - 1024));
+        bits = sign | static_cast<std::uint16_t>((static_cast<std::uint32_t>(exponent + 14) << 10) + (steps - 1024));
     }
 }
 

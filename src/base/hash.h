@@ -21,7 +21,7 @@ inline std::uint64_t hash_words(std::span<const std::uint64_t> words, std::uint6
     std::uint64_t lane[4] = {seed, seed ^ 0xa0761d6478bd642fULL, seed ^ 0xe7037ed1a0b428dbULL,
                              seed ^ 0x8ebc6af09c88c6e3ULL};
     for (; n >= 8; n -= 8, w += 8) {
-        for (int i = 0; i < 4; ++i) lane[i] = hash_mix(lane[i] ^ w[2 * i], w[2 * i + 1]);
+        for (std::size_t i = 0; i < 4; ++i) lane[i] = hash_mix(lane[i] ^ w[2 * i], w[2 * i + 1]);
     }
     for (; n > 0; --n, ++w) lane[0] = hash_mix(lane[0], *w);
     return hash_mix(hash_mix(lane[0], lane[1]), hash_mix(lane[2], lane[3])) ^ words.size();

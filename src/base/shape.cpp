@@ -23,9 +23,11 @@ void Shape::resize_slow(int rank) {
     std::copy_n(kept, rank, data());
 }
 
-void Shape::copy_slow(const Shape& other) {
-    resize(other.rank_);
-    std::copy_n(other.data(), rank_, data());
+void Shape::copy_slow(const Shape& other) { assign_slow(other.dims()); }
+
+void Shape::assign_slow(std::span<const std::int64_t> dims) {
+    resize(dims.size() > kMaxRank ? kMaxRank + 1 : static_cast<int>(dims.size()));  // one too many throws
+    std::copy(dims.begin(), dims.end(), data());
 }
 
 std::int64_t Shape::numel() const {

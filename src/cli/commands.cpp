@@ -60,24 +60,6 @@ std::string names_of(const auto& list) {
     return out.empty() ? "none" : out;
 }
 
-/// Records the program's operations on tensors: what a user's code would have done.
-std::vector<Tensor> record(const Program& program, const std::vector<Tensor>& params) {
-    std::vector<Tensor> values;
-    const auto value = [&](ValueRef v) { return v.is_param() ? params[v.index()] : values[v.index()]; };
-    for (std::size_t i = 0; i < program.size(); ++i) {
-        const Operation operation = program.operation(i);
-        std::vector<Tensor> inputs;
-        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(value(operation.input(k)));
-        std::vector<Attribute> attributes;
-        for (std::size_t k = 0; k < operation.def().attrs.size(); ++k) attributes.push_back(operation.attrs().get(static_cast<int>(k)));
-        const TensorSpec spec = operation.spec();
-        values.push_back(call(operation.def().name, inputs, attributes, &spec));
-    }
-    std::vector<Tensor> results;
-    for (const ProgramResult& result : program.results()) results.push_back(value(result.value));
-    return results;
-}
-
 }  // namespace
 
 void run(const RunOptions& options) {

@@ -67,7 +67,8 @@ PolicyMap parse_env(std::string_view text) {
 PolicyMap parse_json(std::string_view text) {
     PolicyMap out;
     try {
-        for (const auto& [op, value] : nlohmann::json::parse(text).items()) {
+        const nlohmann::json json = nlohmann::json::parse(text);
+        for (const auto& [op, value] : json.items()) {
             if (value.is_string()) {
                 out[op] = parse_words(op, value.get<std::string>());
             } else if (value.contains("force")) {

@@ -53,7 +53,9 @@ std::optional<std::string_view> entry(std::string_view dictionary, std::string_v
         if (dictionary[end] == ')') --depth;
         if (depth <= 0 && (dictionary[end] == ',' || dictionary[end] == '}')) break;
     }
-    return dictionary.substr(begin, end - begin);
+    std::string_view value = dictionary.substr(begin, end - begin);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\n')) value.remove_suffix(1);
+    return value;
 }
 
 Header parse_header(const std::string& path, std::string_view text) {
@@ -117,7 +119,12 @@ Tensor load_npy(const std::string& path) {
     if (!in) throw FileError(path, "the .npy header is cut off");
     const Header header = parse_header(path, text);
     const TensorSpec spec{header.dtype, header.shape};
-    const auto bytes = static_cast<std::uint64_t>(spec.nbytes());
+    std::uint64_t bytes = 0;
+    try {
+        bytes = static_cast<std::uint64_t>(spec.nbytes());
+    } catch (const ShapeError& e) {
+        throw FileError(path, e.what());
+    }
     const std::uint64_t there = file_size - static_cast<std::uint64_t>(in.tellg());
     if (there < bytes) throw FileError(path, fmt::format("{} needs {} bytes, the file has {}", spec.str(), bytes, there));
     std::vector<unsigned char> data(bytes);

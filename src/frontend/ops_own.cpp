@@ -113,6 +113,34 @@ Tensor call(std::string_view name, std::span<const Tensor> inputs, std::span<con
     return frontend::record_list(op, inputs, words.words(), wanted);
 }
 
+std::vector<Tensor> record(const Program& program, std::span<const Tensor> params) {
+    if (params.size() != program.params().size()) {
+        throw ArgumentError(fmt::format("record: the program has {} parameters, {} given", program.params().size(), params.size()));
+    }
+    for (std::size_t i = 0; i < params.size(); ++i) {
+        const TensorSpec& given = frontend::require_node("record", params[i]).spec;
+        const Param& param = program.params()[i];
+        if (!(given == param.spec)) {
+            throw ShapeError(fmt::format("record: the parameter {} is {}, given {}", param.name, param.spec.str(), given.str()),
+                             param.spec.str(), given.str());
+        }
+    }
+    std::vector<Tensor> values;
+    const auto value = [&](ValueRef v) { return v.is_param() ? params[v.index()] : values[v.index()]; };
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        const Operation operation = program.operation(i);
+        inputs.clear();
+        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(value(operation.input(k)));
+        const TensorSpec spec = operation.spec();
+        const OpRef op(operation.def().name);
+        values.push_back(frontend::record_list(op, inputs, operation.attrs().words(), &spec));
+    }
+    std::vector<Tensor> results;
+    for (const ProgramResult& result : program.results()) results.push_back(value(result.value));
+    return results;
+}
+
 Tensor where(const Operand& condition, const Operand& x, const Operand& y) { return select(condition, x, y); }
 
 Tensor Tensor::transpose() const {

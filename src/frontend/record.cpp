@@ -137,7 +137,7 @@ int Call::check_room() const {
 }
 
 const Shape& Call::first_shape() const {
-    static const Shape none;
+    static const Shape none{};
     return inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr ? none : static_cast<Node*>(inputs_[0]->node())->spec.shape;
 }
 

@@ -65,15 +65,16 @@ TensorSpec infer_permute(const InferArgs& args) {
     const Shape& from = args.inputs[0]->shape;
     const Ints axes = args.attrs.list(0);
     TensorSpec out{args.inputs[0]->dtype, {}};
-    std::vector<bool> seen(from.size());
-    for (const std::int64_t axis : axes) {
-        if (axis >= from.rank() || seen[static_cast<std::size_t>(axis)] || axes.rank() != from.rank()) {
-            throw IndexError(fmt::format("permute: {} is not an order of the axes of {}", axes.str(), from.str()));
-        }
-        seen[static_cast<std::size_t>(axis)] = true;
-        out.shape.push_back(from[static_cast<int>(axis)]);
+    std::uint64_t seen = 0;  // a bit an axis
+    bool is_order = axes.rank() == from.rank();
+    for (int i = 0; is_order && i < axes.rank(); ++i) {
+        const std::uint64_t bit = std::uint64_t{1} << axes[i];
+        is_order = axes[i] < from.rank() && (seen & bit) == 0;
+        if (!is_order) break;
+        seen |= bit;
+        out.shape.push_back(from[static_cast<int>(axes[i])]);
     }
-    if (axes.rank() != from.rank()) throw IndexError(fmt::format("permute: {} is not an order of the axes of {}", axes.str(), from.str()));
+    if (!is_order) throw IndexError(fmt::format("permute: {} is not an order of the axes of {}", axes.str(), from.str()));
     return out;
 }
 

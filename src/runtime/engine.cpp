@@ -119,9 +119,12 @@ BufferPtr upload(Device device, const void* data, std::size_t bytes) {
     return buffer;
 }
 
+/// Whether the node is a number, whose value is at hand whatever its state.
+bool is_number(const Node& node) { return has(op_def(node.op).traits, Trait::leaf) && node.word_count > 0; }
+
 /// A parameter's value for the device that runs the plan: where it is, or a dense copy there.
 Binding bind(const Node& node, Device device) {
-    if (node.state.load(std::memory_order_acquire) != State::available) {
+    if (is_number(node)) {
         alignas(16) unsigned char element[16];
         store_scalar(node.attrs().scalar(0), node.spec.dtype, element);
         return {upload(device, element, size_of(node.spec.dtype)), 0, {}, true};
@@ -162,6 +165,7 @@ class Attempt {
         ir::capture(lazy, {}, true, captured);
         for (Node* param : captured.params) {
             params_.emplace_back(param);
+            if (is_number(*param)) continue;
             if (param->state.load(std::memory_order_relaxed) == State::in_flight) waits_.push_back(param->flight->shared_from_this());
         }
         for (Node* output : captured.outputs) outputs_.emplace_back(output);
@@ -186,10 +190,12 @@ class Attempt {
             bindings.reserve(params_.size());
             for (const Held& param : params_) {
                 const State state = param->state.load(std::memory_order_acquire);
-                if (state == State::failed) std::rethrow_exception(*param->failure);
-                if (state == State::in_flight || (state == State::lazy && !has(op_def(param->op).traits, Trait::leaf))) {
-                    give_up(Blame::none, nullptr);
-                    return false;
+                if (!is_number(*param.get())) {
+                    if (state == State::failed) std::rethrow_exception(*param->failure);
+                    if (state != State::available) {  // whoever computed it ran out of memory
+                        give_up(Blame::none, nullptr);
+                        return false;
+                    }
                 }
                 bindings.push_back(bind(*param.get(), plan->device));
             }

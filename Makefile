@@ -1,0 +1,62 @@
+# The steps of working with this checkout, by name. `make` alone lists them.
+# SETUP=true skips installing packages; JOBS is how many tests run at once.
+
+SETUP ?= scripts/setup-debian
+JOBS ?= 2
+CTEST = ctest --no-tests=error -j $(JOBS) --preset
+SOURCES = git ls-files -z '*.cpp' '*.h'
+
+.PHONY: help demo test test-long bench asan tsan coverage docs-check format format-check tidy clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+demo: build-release ## build, and show what Lazuli does
+	build/release/bin/lazuli demo
+
+test: build-release ## build, and run the tests
+	$(CTEST) release
+
+test-long: build-release ## build, and run the tests that take minutes
+	$(CTEST) release -C Long -L long --output-on-failure
+
+bench: build-release ## build, and run the benchmarks
+	@for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
+
+asan: build-asan ## the tests, watched for memory errors and undefined behaviour
+	$(CTEST) asan
+
+# The thread sanitizer of g++ 12 does not know the memory layouts of newer kernels; without randomisation they fit.
+tsan: RUN = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+tsan: build-tsan ## the tests, watched for data races
+	$(RUN) $(CTEST) tsan
+
+coverage: build-coverage ## the tests, and the share of the lines of src/ that they run: at least 80 %
+	$(SETUP) gcovr
+	find build/coverage -name '*.gcda' -delete
+	$(CTEST) coverage
+	gcovr --root . --filter src/ --fail-under-line 80 --print-summary build/coverage
+
+docs-check: ## whether every public symbol has a comment
+	scripts/check-docs
+
+format: ## lay out the sources as .clang-format says
+	$(SETUP) clang-format-19
+	$(SOURCES) | xargs -0 clang-format-19 -i
+
+format-check: ## whether the sources are laid out so
+	$(SETUP) clang-format-19
+	$(SOURCES) | xargs -0 clang-format-19 --dry-run -Werror
+
+tidy: build-release ## look for likely mistakes in src/
+	$(SETUP) clang-tidy-19
+	run-clang-tidy-19 -quiet -p build/release -extra-arg=-Wno-everything '$(CURDIR)/src/.*\.cpp'
+
+clean: ## remove what was built
+	rm -rf build
+
+# Configures and builds a preset, and says how long that took.
+build-%:
+	@$(SETUP)
+	@start=$$(date +%s) && $(RUN) cmake --preset $* && $(RUN) cmake --build --preset $* && \
+	    echo "build: $$(($$(date +%s) - start)) s"

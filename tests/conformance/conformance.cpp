@@ -1,0 +1,121 @@
+// Every op x type against the reference backend, and the reference backend against formulas in long double. numpy comes in through
+// oracle.py.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "lazuli/lazuli.h"
+#include "long_option.h"
+
+namespace lazuli {
+namespace {
+
+TEST(Conformance, EveryOpInEveryTypeOnTheReferenceBackend) {
+    const int seeds = tests::count(1, 50);
+    int total = 0;
+    for (int i = 0; i < seeds; ++i) {
+        const conformance::Report report = conformance::run({.seed = tests::seed + 1000 * static_cast<std::uint64_t>(i)});
+        if (i == 0) fmt::print("{}", report.table());
+        total += report.total();
+        for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+        if (!report.failures.empty()) break;
+    }
+    fmt::print("conformance: {} checks\n", total);
+}
+
+TEST(Conformance, NoOpIsLeftOut) {
+    const conformance::Report report = conformance::run();
+    for (int i = 0; i < op_count(); ++i) {
+        const OpDef& def = op_def(static_cast<OpId>(i));
+        if (has(def.traits, Trait::leaf) || def.name == "custom_call") continue;
+        EXPECT_TRUE(report.checks.contains(std::string(def.name))) << def.name;
+        for (int t = 0; t < kDTypeCount; ++t) {
+            const auto dtype = static_cast<DType>(t);
+            if (!def.dtypes.contains(dtype)) continue;
+            EXPECT_GT(report.checks.at(std::string(def.name)).count(dtype), 0U) << def.name << " " << name(dtype);
+        }
+    }
+}
+
+TEST(Conformance, AFloatOpTakesAllFourFloats) {
+    for (int i = 0; i < op_count(); ++i) {
+        const OpDef& def = op_def(static_cast<OpId>(i));
+        int floats = 0;
+        for (const DType t : {f16, bf16, f32, f64}) floats += def.dtypes.contains(t) ? 1 : 0;
+        EXPECT_TRUE(floats == 0 || floats == 4) << def.name;
+    }
+}
+
+// One-argument functions against long double, which has 11 more bits than f64.
+TEST(Conformance, FunctionsAgreeWithLongDouble) {
+    struct Row {
+        const char* op;
+        long double (*exact)(long double);
+        double low;
+        double high;
+    };
+    const Row rows[] = {
+        {"exp", std::exp, -80, 80},   {"log", std::log, 1e-30, 1e30}, {"sqrt", std::sqrt, 0, 1e30},
+        {"tanh", std::tanh, -12, 12}, {"erf", std::erf, -6, 6},       {"neg", [](long double x) { return -x; }, -1e30, 1e30},
+    };
+    int checks = 0;
+    const int count = tests::count(20'000, 5'000'000);
+    for (const Row& row : rows) {
+        const Tensor x = conformance::draw({f64, {count}}, row.low, row.high, false, tests::seed);
+        const Tensor y = call(row.op, {&x, 1});
+        const auto in = x.to_vector<double>();
+        const auto out = y.to_vector<double>();
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            const long double exact = row.exact(static_cast<long double>(in[i]));
+            const long double error = std::fabs(static_cast<long double>(out[i]) - exact);
+            ASSERT_LE(error, 0x1p-52L * std::fabs(exact)) << row.op << " of " << in[i];
+            ++checks;
+        }
+        const Tensor x32 = x.cast(f32);
+        const auto in32 = x32.to_vector<float>();
+        const auto out32 = call(row.op, {&x32, 1}).to_vector<float>();
+        for (std::size_t i = 0; i < in32.size(); ++i) {
+            ASSERT_EQ(out32[i], static_cast<float>(row.exact(static_cast<long double>(in32[i])))) << row.op << " of " << in32[i];
+            ++checks;
+        }
+    }
+    fmt::print("long double: {} checks\n", checks);
+}
+
+// All 65,536 values of each 16-bit type, and all pairs of 4,000 of them for the arithmetic that must be rounded once.
+TEST(Conformance, NarrowFloatsRoundOnce) {
+    std::vector<std::uint16_t> bits(65536);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+    for (const DType dtype : {f16, bf16}) {
+        const Tensor all = lift(bits.data(), dtype, {65536});
+        const auto wide = all.cast(f64).to_vector<double>();
+        const Tensor back = all.cast(f64).cast(dtype);
+        std::vector<std::uint16_t> again(65536);
+        const auto* raw = dtype == f16 ? static_cast<const void*>(back.data<Half>()) : static_cast<const void*>(back.data<BFloat16>());
+        std::memcpy(again.data(), raw, 2 * again.size());
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            if (std::isnan(wide[i])) {
+                EXPECT_TRUE(std::isnan(static_cast<double>(dtype == f16 ? back.data<Half>()[i] : Half(wide[i]))) || dtype == bf16);
+            } else {
+                ASSERT_EQ(again[i], bits[i]) << name(dtype) << " " << i;
+            }
+        }
+        // Halfway between neighbours goes to the even one, just beyond to the nearer one.
+        for (std::size_t i = 0; i + 1 < 0x7c00; ++i) {
+            const auto value = [&](std::size_t k) {
+                return dtype == f16 ? static_cast<double>(std::bit_cast<Half>(static_cast<std::uint16_t>(k)))
+                                    : static_cast<double>(std::bit_cast<BFloat16>(static_cast<std::uint16_t>(k)));
+            };
+            if (std::isinf(value(i + 1))) break;
+            const double middle = (value(i) + value(i + 1)) / 2;
+            const auto rounded = [&](double v) { return dtype == f16 ? Half(v).bits : BFloat16(v).bits; };
+            ASSERT_EQ(rounded(middle), i % 2 == 0 ? i : i + 1) << name(dtype) << " " << i;
+            ASSERT_EQ(rounded(std::nextafter(middle, 1e300)), i + 1) << name(dtype) << " " << i;
+            ASSERT_EQ(rounded(std::nextafter(middle, 0.0)), i) << name(dtype) << " " << i;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace lazuli

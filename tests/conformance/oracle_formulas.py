@@ -1,0 +1,311 @@
+"""What every operation means, in numpy: one formula an op, on wide arrays (see oracle_dtypes).
+
+A formula takes (inputs, attributes in record order, wanted) where `wanted` is (dtype, shape) of the result for ops that are
+given one, and returns the wide result. `NOISE` gives for ops that add terms the size of those terms: cancellation leaves
+rounding errors relative to them, not to the result.
+"""
+
+import math
+
+import numpy as np
+
+import oracle_dtypes as types
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def erf(x):
+    return _erf(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+def maximum(a, b):
+    bigger = np.where(a < b, b, a)
+    if bigger.dtype.kind != "f":
+        return bigger
+    bigger = np.where((a == b) & np.signbit(a), b, bigger)  # of two zeros, +0 is the larger
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, bigger)
+
+
+def minimum(a, b):
+    smaller = np.where(b < a, b, a)
+    if smaller.dtype.kind != "f":
+        return smaller
+    smaller = np.where((a == b) & np.signbit(b), b, smaller)
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, smaller)
+
+
+def absolute(x):
+    return np.hypot(x.real, x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
+def total(x, axes, keepdims):
+    if x.dtype.kind in "biu":
+        x = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    return np.sum(x, axis=tuple(axes), keepdims=keepdims)
+
+
+def mean(x, axes, keepdims):
+    count = math.prod(x.shape[a] for a in axes)
+    added = np.asarray(np.sum(x, axis=tuple(axes), keepdims=keepdims))
+    if added.dtype.kind != "c":
+        return np.divide(added, float(count))
+    out = np.empty_like(added)  # each part by a real: numpy divides by the complex count, which mixes NaN into both
+    out.real, out.imag = np.divide(added.real, float(count)), np.divide(added.imag, float(count))
+    return out
+
+
+def largest(x, axes, keepdims):
+    top = np.max(x, axis=tuple(axes), keepdims=keepdims)
+    if x.dtype.kind != "f":
+        return top
+    has_plus_zero = np.any((x == 0) & ~np.signbit(x), axis=tuple(axes), keepdims=keepdims)
+    return np.where(top == 0, np.where(has_plus_zero, 0.0, -0.0), top)
+
+
+def argmax(x, axes, keepdims):
+    kept = [i for i in range(x.ndim) if i not in axes]
+    rows = np.transpose(x, kept + list(axes)).reshape([x.shape[i] for i in kept] + [math.prod(x.shape[i] for i in axes)])
+    first = np.argmax(rows, axis=-1)
+    return first.reshape([1 if i in axes else x.shape[i] for i in range(x.ndim)]) if keepdims else first
+
+
+def box(x, starts, sizes, steps):
+    for axis, (start, size, step) in enumerate(zip(starts, sizes, steps)):
+        x = np.take(x, start + step * np.arange(size), axis=axis)
+    return x
+
+
+def dot_general(a, b, lhs_contract, rhs_contract, lhs_batch, rhs_batch):
+    left, right = [None] * a.ndim, [None] * b.ndim
+    fresh = iter(range(52))
+    batch = [next(fresh) for _ in lhs_batch]
+    for label, i, j in zip(batch, lhs_batch, rhs_batch):
+        left[i] = right[j] = label
+    for i, j in zip(lhs_contract, rhs_contract):
+        left[i] = right[j] = next(fresh)
+    free = []
+    for side in (left, right):
+        for i, label in enumerate(side):
+            if label is None:
+                side[i] = next(fresh)
+                free.append(side[i])
+    return np.einsum(a, left, b, right, batch + free)
+
+
+def gather(x, index, axis):
+    size = x.shape[axis]
+    flat = [int(i) + size if int(i) < 0 else int(i) for i in np.asarray(index).reshape(-1)]
+    return np.take(x, np.array(flat, np.int64).reshape(index.shape), axis=axis)
+
+
+def iota(axis, dtype, shape):
+    line = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    line = np.broadcast_to(line, shape)
+    return line.astype(np.float64) if dtype in types.FLOATS else line.astype(types.NUMPY[dtype])
+
+
+# ---- random numbers
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def threefry2x32(key, counter):
+    """Threefry-2x32-20 (Salmon et al., SC 2011). Key: two words; counter: two arrays of words; result: two arrays."""
+    word = np.uint32
+    schedule = [word(key[0]), word(key[1]), word(key[0] ^ key[1] ^ _PARITY)]
+    with np.errstate(over="ignore"):
+        x = np.asarray(counter[0], word) + schedule[0]
+        y = np.asarray(counter[1], word) + schedule[1]
+        for group in range(5):
+            for rotation in _ROTATIONS[group % 2]:
+                x = x + y
+                y = ((y << word(rotation)) | (y >> word(32 - rotation))) ^ x
+            x = x + schedule[(group + 1) % 3]
+            y = y + schedule[(group + 2) % 3] + word(group + 1)
+    return x, y
+
+
+def random_words(key, count, high_bit=0):
+    """The 64 random bits of the positions 0 .. count; word 0 is the low half."""
+    key = int(key)
+    position = np.arange(count, dtype=np.uint64)
+    low = (position & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    high = (position >> np.uint64(32)).astype(np.uint32) | np.uint32(high_bit << 31)
+    x, y = threefry2x32((key & 0xFFFFFFFF, key >> 32), (low, high))
+    return x.astype(np.uint64) | (y.astype(np.uint64) << np.uint64(32))
+
+
+def check_threefry():
+    """The known answers that were published with the generator."""
+    for key, counter, answer in (
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ):
+        x, y = threefry2x32(key, ([counter[0]], [counter[1]]))
+        if (int(x[0]), int(y[0])) != answer:
+            raise AssertionError("the script's own Threefry is wrong for key %r" % (key,))
+
+
+def random_bits(key, dtype, shape):
+    return random_words(key, math.prod(shape)).astype(types.NUMPY[dtype]).reshape(shape)
+
+
+def random_uniform(key, dtype, shape):
+    bits = types.PRECISION[dtype]
+    top = random_words(key, math.prod(shape)) >> np.uint64(64 - bits)
+    return np.ldexp(top.astype(np.float64), -bits).reshape(shape)
+
+
+def random_normal(key, dtype, shape):
+    # Box-Muller: a radius from (0, 1], an angle from [0, 1) of the second draw, whose counter has the top bit set.
+    count = math.prod(shape)
+    u = np.ldexp((random_words(key, count) >> np.uint64(11)).astype(np.float64) + 1, -53)
+    v = np.ldexp((random_words(key, count, high_bit=1) >> np.uint64(11)).astype(np.float64), -53)
+    return (np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)).reshape(shape)
+
+
+# ---- composites
+
+def relu(x):
+    return maximum(x, np.zeros((), x.dtype))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu(x, approximate=False):
+    if approximate:
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+def softmax(x, axis):
+    if x.shape[axis] == 0:
+        return x
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def normalized(x, eps):
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    return centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + eps)
+
+
+def rms(x, eps):
+    return x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps)
+
+
+ACTIVATIONS = {"none": lambda x: x, "relu": relu, "sigmoid": sigmoid, "tanh": np.tanh, "gelu": gelu}
+
+
+def slope(x, activation):
+    """How an activation magnifies an error of x; a complex one has poles."""
+    if x.dtype.kind == "c" and activation == "tanh":
+        return np.abs(1 - np.tanh(x) ** 2)
+    if x.dtype.kind == "c" and activation == "sigmoid":
+        return np.abs(sigmoid(x) * (1 - sigmoid(x)))
+    return np.ones(())
+
+
+def activations_of(dtype):
+    if dtype in types.FLOATS:
+        return list(ACTIVATIONS)
+    return ["none", "tanh", "sigmoid"] if dtype in types.COMPLEX else ["none", "relu"]
+
+
+FORMULAS = {
+    "add": lambda i, a, w: np.add(*i),
+    "sub": lambda i, a, w: np.subtract(*i),
+    "mul": lambda i, a, w: np.multiply(*i),
+    "div": lambda i, a, w: np.divide(*i),
+    "pow": lambda i, a, w: np.power(*i),
+    "maximum": lambda i, a, w: maximum(*i),
+    "minimum": lambda i, a, w: minimum(*i),
+    "neg": lambda i, a, w: np.negative(i[0]),
+    "abs": lambda i, a, w: absolute(i[0]),
+    "exp": lambda i, a, w: np.exp(i[0]),
+    "log": lambda i, a, w: np.log(i[0]),
+    "sqrt": lambda i, a, w: np.sqrt(i[0]),
+    "tanh": lambda i, a, w: np.tanh(i[0]),
+    "erf": lambda i, a, w: erf(i[0]),
+    "eq": lambda i, a, w: np.equal(*i),
+    "ne": lambda i, a, w: np.not_equal(*i),
+    "lt": lambda i, a, w: np.less(*i),
+    "le": lambda i, a, w: np.less_equal(*i),
+    "gt": lambda i, a, w: np.greater(*i),
+    "ge": lambda i, a, w: np.greater_equal(*i),
+    "select": lambda i, a, w: np.where(*i),
+    "sum": lambda i, a, w: total(i[0], *a),
+    "max": lambda i, a, w: largest(i[0], *a),
+    "mean": lambda i, a, w: mean(i[0], *a),
+    "argmax": lambda i, a, w: argmax(i[0], *a),
+    "reshape": lambda i, a, w: np.reshape(i[0], w[1]),
+    "permute": lambda i, a, w: np.transpose(i[0], a[0]),
+    "broadcast_to": lambda i, a, w: np.broadcast_to(i[0], w[1]),
+    "slice": lambda i, a, w: box(i[0], *a),
+    "concat": lambda i, a, w: np.concatenate(i, axis=a[0]),
+    "dot_general": lambda i, a, w: dot_general(*i, *a),
+    "iota": lambda i, a, w: iota(a[0], *w),
+    "gather": lambda i, a, w: gather(*i, a[0]),
+    "random_bits": lambda i, a, w: random_bits(i[0], *w),
+    "random_uniform": lambda i, a, w: random_uniform(i[0], *w),
+    "random_normal": lambda i, a, w: random_normal(i[0], *w),
+    "relu": lambda i, a, w: relu(i[0]),
+    "sigmoid": lambda i, a, w: sigmoid(i[0]),
+    "gelu": lambda i, a, w: gelu(i[0], a[0]),
+    "softmax": lambda i, a, w: softmax(i[0], a[0]),
+    "layer_norm": lambda i, a, w: normalized(i[0], a[0]) * i[1] + i[2],
+    "rms_norm": lambda i, a, w: rms(i[0], a[0]) * i[1],
+    "matmul": lambda i, a, w: ACTIVATIONS[a[0]](np.matmul(*i)),
+    "matmul_bias": lambda i, a, w: ACTIVATIONS[a[0]](np.matmul(i[0], i[1]) + i[2]),
+}
+
+NOISE = {
+    "mul": lambda i, a: np.abs(i[0]) * np.abs(i[1]),
+    "sum": lambda i, a: total(np.abs(i[0]), *a),
+    "mean": lambda i, a: mean(np.abs(i[0]), *a),
+    "dot_general": lambda i, a: dot_general(np.abs(i[0]), np.abs(i[1]), *a),
+    "gelu": lambda i, a: np.abs(i[0]),
+    # the mean is rounded before it is subtracted, the product before the bias is added
+    "layer_norm": lambda i, a: (np.abs(i[0]) + np.abs(np.mean(i[0], axis=-1, keepdims=True)))
+    / np.sqrt(np.var(i[0], axis=-1, keepdims=True) + a[0]) * np.abs(i[1]) + np.abs(i[2]),
+    "sigmoid": lambda i, a: np.abs(np.exp(-i[0]) * sigmoid(i[0]) ** 2),  # what an error of exp becomes, near a pole too
+    "matmul": lambda i, a: np.matmul(np.abs(i[0]), np.abs(i[1])) * slope(np.matmul(*i), a[0]),
+    "matmul_bias": lambda i, a: (np.matmul(np.abs(i[0]), np.abs(i[1])) + np.abs(i[2])) * slope(np.matmul(i[0], i[1]) + i[2], a[0]),
+}
+
+
+# ---- cast and constant: one element at a time, in exact arithmetic
+
+def _integer(value, dtype):
+    info = np.iinfo(types.NUMPY[dtype])
+    if isinstance(value, float):
+        if math.isnan(value):
+            return 0
+        if math.isinf(value):
+            return info.max if value > 0 else info.min
+        return min(max(math.trunc(value), info.min), info.max)
+    span = 1 << info.bits
+    value = int(value) % span
+    return value - span if value > info.max else value
+
+
+def cast(dtype_from, array, dtype_to):
+    """`array` of `dtype_from` as `dtype_to`; not wide: each is what it is stored as."""
+    values = types.widen(dtype_from, array).reshape(-1).tolist()  # bool, int, float or complex of Python: all exact
+    if dtype_to == "bool":
+        out = np.array([v != 0 for v in values], np.bool_)
+    elif dtype_to in types.INTEGERS:
+        out = np.array([_integer(v.real if isinstance(v, complex) else v, dtype_to) for v in values], types.NUMPY[dtype_to])
+    else:
+        part = types.PART.get(dtype_to, dtype_to)
+
+        def rounded(v):  # integers rounded exactly; floats are rounded by narrow()
+            return float(types.round_integer(int(v), types.PRECISION[part])) if isinstance(v, (bool, int)) else v
+
+        wide = np.array([rounded(v) for v in values], np.complex128)
+        out = types.narrow(dtype_to, wide if dtype_to in types.COMPLEX else wide.real)
+    return out.reshape(np.shape(array))
