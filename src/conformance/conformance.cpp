@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -71,6 +72,7 @@ Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::ui
     const std::vector<Scalar> special = edges ? edges_of(spec.dtype) : std::vector<Scalar>{};
     const std::size_t size = size_of(spec.dtype);
     const std::int64_t count = spec.shape.numel();
+    if (is_integer(spec.dtype) && !info(spec.dtype).is_signed) low = std::max(low, 0.0);
     std::vector<unsigned char> bytes(static_cast<std::size_t>(count) * size);
     for (std::int64_t i = 0; i < count; ++i) {
         const std::uint64_t bits = ops::threefry(seed, static_cast<std::uint64_t>(i));

@@ -62,7 +62,8 @@ Header parse_header(const std::string& path, std::string_view text) {
     const auto descr = entry(text, "descr");
     const auto order = entry(text, "fortran_order");
     const auto shape = entry(text, "shape");
-    if (!descr || !order || !shape || descr->size() < 4 || shape->size() < 2 || shape->front() != '(') {
+    if (!descr || !order || !shape || descr->size() < 4 || shape->size() < 2 || shape->front() != '(' ||
+        shape->back() != ')') {
         throw FileError(path, "the .npy header is not what numpy writes");
     }
     Header header;

@@ -69,14 +69,16 @@ TEST(Conformance, FunctionsAgreeWithLongDouble) {
         for (std::size_t i = 0; i < in.size(); ++i) {
             const long double exact = row.exact(static_cast<long double>(in[i]));
             const long double error = std::fabs(static_cast<long double>(out[i]) - exact);
-            ASSERT_LE(error, 0x1p-52L * std::fabs(exact)) << row.op << " of " << in[i];
+            ASSERT_LE(error, 2 * 0x1p-52L * std::fabs(exact)) << row.op << " of " << in[i];
             ++checks;
         }
         const Tensor x32 = x.cast(f32);
         const auto in32 = x32.to_vector<float>();
         const auto out32 = call(row.op, {&x32, 1}).to_vector<float>();
         for (std::size_t i = 0; i < in32.size(); ++i) {
-            ASSERT_EQ(out32[i], static_cast<float>(row.exact(static_cast<long double>(in32[i])))) << row.op << " of " << in32[i];
+            // Computed in f64 and rounded: half a unit of f32, and no more than f64's own error besides.
+            const long double exact = row.exact(static_cast<long double>(in32[i]));
+            ASSERT_LE(std::fabs(static_cast<long double>(out32[i]) - exact), (0x1p-24L + 0x1p-51L) * std::fabs(exact) + 0x1p-150L) << row.op << " of " << in32[i];
             ++checks;
         }
     }
