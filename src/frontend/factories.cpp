@@ -32,7 +32,7 @@ Tensor positions(const Shape& shape, int axis, DType dtype, const Make& make) {
     static const frontend::OpRef op("iota");
     AttrWords words;
     words.integer(axis);
-    return frontend::make_node(op.id, {dtype, shape}, device_of(make), {}, words.words());
+    return frontend::make_node(op, {dtype, shape}, device_of(make), {}, words.words());
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Tensor full(Shape shape, Scalar value, Make make) {
     }
     AttrWords words;
     words.scalar(element);
-    return frontend::make_node(constant.id, std::move(spec), device_of(make), {}, words.words());
+    return frontend::make_node(constant, std::move(spec), device_of(make), {}, words.words());
 }
 
 Tensor zeros(Shape shape, Make make) {
@@ -133,7 +133,7 @@ Tensor scalar(Scalar value, Make make) {
     const DType dtype = make.dtype.value_or(value.default_dtype());
     AttrWords words;
     words.scalar(value.as(dtype));
-    return frontend::make_node(parameter.id, {dtype, {}}, device_of(make), {}, words.words());
+    return frontend::make_node(parameter, {dtype, {}}, device_of(make), {}, words.words());
 }
 
 Tensor tensor(std::initializer_list<double> values, DType dtype) {

@@ -48,24 +48,42 @@ Device device_of(std::string_view op, std::span<Node* const> nodes) {
 
 }  // namespace
 
-Tensor make_node(OpId op, TensorSpec spec, Device device, std::span<Node* const> inputs, std::span<const std::uint64_t> words) {
+namespace {
+
+/// Puts inputs or words that do not fit the node elsewhere.
+template <class T>
+[[gnu::cold]] T* put_far(Arena& arena, std::span<const T> from) {
+    auto* room = static_cast<T*>(overflow_room(arena, from.size()));
+    std::copy(from.begin(), from.end(), room);
+    return room;
+}
+
+}  // namespace
+
+Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<Node* const> inputs, std::span<const std::uint64_t> words) {
     Arena& arena = ir::arena();
     Node* node = nullptr;
-    Node** far_inputs = nullptr;
     try {
-        if (inputs.size() > UINT16_MAX) throw ArgumentError(fmt::format("{}: more than {} operands", op_def(op).name, UINT16_MAX));
-        if (inputs.size() > Node::kInlineInputs) far_inputs = static_cast<Node**>(overflow_room(arena, inputs.size()));
-        auto* far_words = words.size() > Node::kInlineWords ? static_cast<std::uint64_t*>(overflow_room(arena, words.size())) : nullptr;
+        if (inputs.size() > UINT16_MAX) throw ArgumentError(fmt::format("{}: more than {} operands", op.def->name, UINT16_MAX));
+        Node** far_inputs = inputs.size() > Node::kInlineInputs ? put_far<Node*>(arena, inputs) : nullptr;
+        std::uint64_t* far_words = words.size() > Node::kInlineWords ? put_far<std::uint64_t>(arena, words) : nullptr;
         node = new (arena.allocate()) Node;
-        std::copy(inputs.begin(), inputs.end(), far_inputs != nullptr ? far_inputs : node->inputs_inline);
-        if (far_inputs != nullptr) node->inputs_far = far_inputs;
-        std::copy(words.begin(), words.end(), far_words != nullptr ? far_words : node->words_inline);
-        if (far_words != nullptr) node->words_far = far_words;
+        if (far_inputs != nullptr) {
+            node->inputs_far = far_inputs;
+        } else {
+            for (std::size_t i = 0; i < inputs.size(); ++i) node->inputs_inline[i] = inputs[i];
+        }
+        if (far_words != nullptr) {
+            node->words_far = far_words;
+        } else {
+            for (std::size_t i = 0; i < words.size(); ++i) node->words_inline[i] = words[i];
+        }
     } catch (...) {
         release_all(inputs);  // out of memory: what little was taken stays with the arena
         throw;
     }
-    node->op = op;
+    node->op = op.id;
+    node->flags = op.flags;
     node->input_count = static_cast<std::uint16_t>(inputs.size());
     node->word_count = static_cast<std::uint8_t>(words.size());
     node->device = device;
@@ -87,6 +105,7 @@ Tensor fast_node(const OpRef& op, const Node& like, const Operand* const (&opera
     Arena& arena = ir::arena();
     Node* node = new (arena.allocate()) Node;
     node->op = op.id;
+    node->flags = op.flags;
     node->input_count = Inputs;
     node->device = like.device;
     node->id = arena.next_id();
@@ -131,10 +150,7 @@ Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y) {
     return Call(op).arg(x).arg(y).done();
 }
 
-int Call::check_room() const {
-    if (count_ == kMaxOperands) throw InternalError("more operands than a declared op can have");
-    return count_;
-}
+void Call::too_many() { throw InternalError("more operands than a declared op can have"); }
 
 const Shape& Call::first_shape() const {
     static const Shape none{};
@@ -149,7 +165,45 @@ Call& Call::arg(const Axes& v) {
     return *this;
 }
 
-Tensor Call::done() {
+TensorSpec Call::infer_result(std::span<const TensorSpec* const> specs) {
+    if (has(op_.def->traits, Trait::shaped) && !specs.empty()) {
+        if (!shape_given_) wanted_.shape = specs[0]->shape;
+        if (!dtype_given_) wanted_.dtype = specs[0]->dtype;
+    }
+    return infer(InferArgs{*op_.def, specs, Attrs(*op_.def, words_.words()), &wanted_});
+}
+
+bool Call::is_plain() const {
+    const OpDef& def = *op_.def;
+    if (count_ == 0 || inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr) return false;
+    const Node& first = *static_cast<const Node*>(inputs_[0]->node());
+    const bool unify = has(def.traits, Trait::promotes);
+    if (has(def.traits, Trait::to_float) && kind(first.spec.dtype) < Kind::floating) return false;
+    if (has(def.traits, Trait::predicated)) return false;
+    for (int i = 1; i < count_; ++i) {
+        if (inputs_[i]->is_scalar() || inputs_[i]->node() == nullptr) return false;
+        const Node& node = *static_cast<const Node*>(inputs_[i]->node());
+        if ((unify && node.spec.dtype != first.spec.dtype) || !(node.device == first.device)) return false;
+    }
+    return true;
+}
+
+Tensor Call::done() { return is_plain() ? done_plain() : done_promoting(); }
+
+Tensor Call::done_plain() {
+    Node* nodes[kMaxOperands];
+    const TensorSpec* specs[kMaxOperands];
+    for (int i = 0; i < count_; ++i) {
+        nodes[i] = static_cast<Node*>(inputs_[i]->node());
+        specs[i] = &nodes[i]->spec;
+    }
+    const auto count = static_cast<std::size_t>(count_);
+    TensorSpec spec = infer_result({specs, count});
+    for (int i = 0; i < count_; ++i) (void)inputs_[i]->take();
+    return make_node(op_, std::move(spec), nodes[0]->device, {nodes, count}, words_.words());
+}
+
+Tensor Call::done_promoting() {
     const OpDef& def = *op_.def;
     const int first = has(def.traits, Trait::predicated) ? 1 : 0;
 
@@ -212,11 +266,7 @@ Tensor Call::done() {
     }
     const auto count = static_cast<std::size_t>(count_);
     const Device where = count > 0 ? device_of(def.name, {nodes, count}) : device;
-    if (has(def.traits, Trait::shaped) && count > 0) {
-        if (!shape_given_) wanted_.shape = specs[0]->shape;
-        if (!dtype_given_) wanted_.dtype = specs[0]->dtype;
-    }
-    TensorSpec spec = infer(InferArgs{def, {specs, count}, Attrs(def, words_.words()), &wanted_});
+    TensorSpec spec = infer_result({specs, count});
 
     // Nothing is changed before this point; from here on nothing but memory can fail.
     for (int i = 0; i < count_; ++i) {
@@ -226,7 +276,7 @@ Tensor Call::done() {
             (void)inputs_[i]->take();
         }
     }
-    return make_node(op_.id, std::move(spec), where, {nodes, count}, words_.words());
+    return make_node(op_, std::move(spec), where, {nodes, count}, words_.words());
 }
 
 Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<const std::uint64_t> words, const TensorSpec* wanted) {
@@ -257,7 +307,7 @@ Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<co
                           : ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
     TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, words), wanted});
     for (Node* node : nodes) ir::retain(node);
-    return make_node(op.id, std::move(spec), device, nodes, words);
+    return make_node(op, std::move(spec), device, nodes, words);
 }
 
 Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
@@ -266,14 +316,14 @@ Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
     const Scalar element = value.as(dtype);
     AttrWords words;
     words.scalar(element);
-    return make_node((is_constant_class(element) ? constant : parameter).id, {dtype, {}}, device, {}, words.words());
+    return make_node(is_constant_class(element) ? constant : parameter, {dtype, {}}, device, {}, words.words());
 }
 
 // ---- unusual modes
 
 void after_record(Arena& arena, Node& node) {
     ir::RecordingMode& mode = arena.mode;
-    const bool computes = !has(op_def(node.op).traits, Trait::leaf);
+    const bool computes = (node.flags & ir::kLeafFlag) == 0;
     if (mode.graph_scope != nullptr) static_cast<ScopeState*>(mode.graph_scope)->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
     if (!computes) return;
     if (mode.eager > 0) {

@@ -12,9 +12,10 @@ namespace lazuli::frontend {
 
 /// An op of the table, looked up once.
 struct OpRef {
-    explicit OpRef(std::string_view name) : id(require_op(name)), def(&op_def(id)) {}
+    explicit OpRef(std::string_view name) : id(require_op(name)), def(&op_def(id)), flags(ir::flags_of(*def)) {}
     OpId id;
     const OpDef* def;
+    std::uint8_t flags;  // of its nodes
 };
 
 inline ir::Node* node_of(const Tensor& tensor) { return static_cast<ir::Node*>(tensor.node()); }
@@ -22,7 +23,7 @@ inline ir::Node* node_of(const Tensor& tensor) { return static_cast<ir::Node*>(t
 ir::Node& require_node(std::string_view op, const Tensor& tensor);
 
 /// A new node. `inputs` are references handed over to it (also where this throws).
-Tensor make_node(OpId op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs, std::span<const std::uint64_t> words);
+Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs, std::span<const std::uint64_t> words);
 
 /// What follows the recording of a node in an unusual mode, or of one too deep: eager evaluation, scopes, flushing.
 void after_record(ir::Arena& arena, ir::Node& node);
@@ -72,7 +73,16 @@ class Call {
 
    private:
     static constexpr int kMaxOperands = 4;
-    int check_room() const;
+    int check_room() const {
+        if (count_ == kMaxOperands) too_many();
+        return count_;
+    }
+    [[noreturn]] static void too_many();
+    /// Whether all operands are tensors of one type on one device that the op takes as they are.
+    bool is_plain() const;
+    Tensor done_plain();
+    Tensor done_promoting();
+    TensorSpec infer_result(std::span<const TensorSpec* const> specs);
     const Shape& first_shape() const;
 
     const OpRef& op_;

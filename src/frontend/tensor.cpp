@@ -29,7 +29,7 @@ namespace {
 Tensor make_data(Binding binding, TensorSpec spec, Device device) {
     static const frontend::OpRef data("data");
     auto value = std::make_unique<ir::Materialized>(ir::Materialized{std::move(binding)});
-    Tensor tensor = frontend::make_node(data.id, std::move(spec), device, {}, {});
+    Tensor tensor = frontend::make_node(data, std::move(spec), device, {}, {});
     Node* node = node_of(tensor);
     node->value = value.release();
     node->state.store(State::available, std::memory_order_release);

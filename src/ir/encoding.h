@@ -3,8 +3,10 @@
 // The canonical form of an operation: one header word, operands packed two to a word, the result's sizes, the attributes.
 // Capture writes it, programs keep it, hashing and comparison read it, and nothing else describes an operation.
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <span>
 
 #include "lazuli/program.h"
 
@@ -27,5 +29,32 @@ inline std::size_t operation_length(std::uint64_t header) {
     return 1 + input_words(header_inputs(header)) + static_cast<std::size_t>(header_rank(header)) +
            header_attr_words(header);
 }
+
+/// Words under construction. Unlike a vector it grows without filling, and clearing keeps the room.
+class WordBuffer {
+   public:
+    /// Room for `count` more words, which the caller fills.
+    std::uint64_t* append(std::size_t count) {
+        if (size_ + count > capacity_) [[unlikely]] grow(count);
+        std::uint64_t* at = words_.get() + size_;
+        size_ += count;
+        return at;
+    }
+    void clear() { size_ = 0; }
+    std::size_t size() const { return size_; }
+    std::span<const std::uint64_t> words() const { return {words_.get(), size_}; }
+
+   private:
+    void grow(std::size_t count) {
+        const std::size_t capacity = std::max(2 * capacity_, size_ + count + 64);
+        auto larger = std::make_unique_for_overwrite<std::uint64_t[]>(capacity);
+        std::copy_n(words_.get(), size_, larger.get());
+        words_ = std::move(larger);
+        capacity_ = capacity;
+    }
+    std::unique_ptr<std::uint64_t[]> words_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+};
 
 }  // namespace lazuli::ir

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -37,7 +38,7 @@ Names& names() {
 void set_name(Node& node, std::string name) {
     const std::scoped_lock lock(graph_lock(), names().mutex);
     names().by_id[node.id] = std::move(name);
-    node.annotated = 1;
+    node.flags |= kNamedFlag;
 }
 
 std::optional<std::string> name_of(const Node& node) {
@@ -60,7 +61,7 @@ void destroy(NodeHeader* header) noexcept {
             case State::lazy:
             case State::in_flight: break;  // whoever computes a node holds it, so none in flight comes here
         }
-        if (node.annotated != 0) {
+        if ((node.flags & kNamedFlag) != 0) {
             const std::scoped_lock lock(names().mutex);
             names().by_id.erase(node.id);
         }
@@ -121,7 +122,7 @@ std::uint32_t next_epoch() {
 bool is_leaf(const Node& node, const CaptureBounds& bounds) {
     if (node.state.load(std::memory_order_acquire) != State::lazy) return true;
     if (node.id < bounds.first || node.id > bounds.last) return true;
-    return has(op_def(node.op).traits, Trait::leaf);
+    return (node.flags & kLeafFlag) != 0;
 }
 
 class Capturer {
@@ -179,20 +180,17 @@ class Capturer {
         node.uses = 0;
         node.position = ValueRef::param(out_.params.size()).raw;
         out_.params.push_back(&node);
-        const std::size_t at = out_.rest.size();
         const Shape& shape = node.spec.shape;
-        out_.rest.resize(at + 1 + shape.size());
-        out_.rest[at] = header_word(0, node.spec.dtype, shape.rank(), 0, 0);
-        for (int i = 0; i < shape.rank(); ++i) out_.rest[at + 1 + static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(shape[i]);
+        std::uint64_t* w = out_.rest.append(1 + shape.size());
+        *w++ = header_word(0, node.spec.dtype, shape.rank(), 0, 0);
+        for (const std::int64_t dim : shape) *w++ = static_cast<std::uint64_t>(dim);
     }
 
     void emit(Node& node) {
         const auto inputs = node.inputs();
         const auto attrs = node.words();
         const Shape& shape = node.spec.shape;
-        const std::size_t at = out_.words.size();
-        out_.words.resize(at + 1 + input_words(inputs.size()) + shape.size() + attrs.size());
-        std::uint64_t* w = out_.words.data() + at;
+        std::uint64_t* w = out_.words.append(1 + input_words(inputs.size()) + shape.size() + attrs.size());
         *w++ = header_word(node.op, node.spec.dtype, shape.rank(), inputs.size(), attrs.size());
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             Node& input = *inputs[i];
@@ -210,7 +208,7 @@ class Capturer {
         node.epoch = epoch_;
         node.uses = 0;
         node.position = ValueRef::op(out_.op_count++).raw;
-        if (keep_held_ && has(op_def(node.op).traits, Trait::keep_if_held)) out_.kept.push_back(&node);
+        if (keep_held_ && (node.flags & kKeepFlag) != 0) out_.kept.push_back(&node);
     }
 
     const CaptureBounds& bounds_;
@@ -235,15 +233,15 @@ void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool k
     out.results.clear();
     out.op_count = 0;
     Capturer(bounds, keep_held, out).run(targets);
-    out.rest.insert(out.rest.end(), out.results.begin(), out.results.end());
-    out.hash = program_hash(out.words, out.rest);
+    std::copy(out.results.begin(), out.results.end(), out.rest.append(out.results.size()));
+    out.hash = program_hash(out.words.words(), out.rest.words());
 }
 
 Program Capture::program() const {
     std::vector<Param> list;
     std::set<std::string> taken;
     for (std::size_t i = 0; i < params.size(); ++i) {
-        std::string name = params[i]->annotated != 0 ? name_of(*params[i]).value_or("") : "";
+        std::string name = (params[i]->flags & kNamedFlag) != 0 ? name_of(*params[i]).value_or("") : "";
         if (name.empty() || taken.contains(name)) name = fmt::format("p{}", i);
         while (taken.contains(name)) name += '_';
         taken.insert(name);
@@ -252,13 +250,13 @@ Program Capture::program() const {
     std::vector<ProgramResult> result_list;
     std::set<std::string> taken_results;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        std::string name = outputs[i]->annotated != 0 ? name_of(*outputs[i]).value_or("") : "";
+        std::string name = (outputs[i]->flags & kNamedFlag) != 0 ? name_of(*outputs[i]).value_or("") : "";
         if (name.empty() || taken_results.contains(name)) name = default_result_name(i);
         while (taken_results.contains(name)) name += '_';
         taken_results.insert(name);
         result_list.push_back({std::move(name), ValueRef{results[i]}});
     }
-    return ProgramBuilder::from_words(std::move(list), words, std::move(result_list));
+    return ProgramBuilder::from_words(std::move(list), {words.words().begin(), words.words().end()}, std::move(result_list));
 }
 
 std::size_t graph_size(Node* target) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/encoding.h"
 #include "ir/node.h"
 #include "lazuli/program.h"
 
@@ -29,8 +30,8 @@ struct CaptureBounds {
 /// A graph as a program's canonical words, before it is one: cheap to make, to hash and to compare, and reused from capture to
 /// capture. `rest` holds the parameters' specs and the results, as Program hashes them.
 struct Capture {
-    std::vector<std::uint64_t> words;
-    std::vector<std::uint64_t> rest;
+    WordBuffer words;
+    WordBuffer rest;
     std::vector<Node*> params;
     std::vector<Node*> outputs;  // one a result: the targets, then interior nodes that are kept because somebody holds them
     std::size_t op_count = 0;

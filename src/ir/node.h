@@ -15,6 +15,13 @@ namespace lazuli::ir {
 
 enum class State : std::uint8_t { lazy, in_flight, available, failed };
 
+/// What capture must know of a node's op without looking at its record; bits of Node::flags.
+enum Flag : std::uint8_t { kLeafFlag = 1, kKeepFlag = 2, kNamedFlag = 4 };
+
+inline std::uint8_t flags_of(const OpDef& def) {
+    return static_cast<std::uint8_t>((has(def.traits, Trait::leaf) ? kLeafFlag : 0) | (has(def.traits, Trait::keep_if_held) ? kKeepFlag : 0));
+}
+
 /// Set while a thread computes the node; others wait on it. Defined by the runtime.
 struct Flight;
 
@@ -41,7 +48,7 @@ struct Node : NodeHeader {
     Device device;
     // ---- changes under the graph lock
     std::atomic<State> state{State::lazy};
-    std::uint8_t annotated = 0;
+    std::uint8_t flags = 0;
     std::uint32_t uses = 0;      // within the last capture
     union {
         Node* inputs_inline[kInlineInputs];

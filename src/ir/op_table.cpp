@@ -118,29 +118,46 @@ TensorSpec infer_elementwise(const InferArgs& args) {
 
 }  // namespace
 
-TensorSpec infer(const InferArgs& args) {
-    const OpDef& def = args.op;
-    const auto count = static_cast<int>(args.inputs.size());
-    if (count < def.min_inputs || (def.max_inputs >= 0 && count > def.max_inputs)) {
-        throw ArgumentError(fmt::format("{}: takes {}{} operand{}, {} given", def.name, def.min_inputs,
-                                        def.max_inputs < 0 ? " or more"
-                                        : def.max_inputs != def.min_inputs ? fmt::format(" to {}", def.max_inputs)
-                                                                           : "",
-                                        def.max_inputs == 1 ? "" : "s", count));
-    }
-    if (has(def.traits, Trait::shaped)) {
-        if (args.wanted == nullptr) throw ArgumentError(fmt::format("{}: the result's type and shape must be given", def.name));
-    }
-    const DType deciding = count > 0 ? args.inputs.back()->dtype : args.wanted != nullptr ? args.wanted->dtype : f32;
-    if (!def.dtypes.contains(deciding)) {
-        throw DTypeError(fmt::format("{}: does not take {}", def.name,
-                                     count > 0 ? args.inputs.back()->str() : std::string(name(deciding))));
-    }
-    TensorSpec out = def.infer != nullptr ? def.infer(args) : infer_elementwise(args);
+namespace {
+
+[[noreturn, gnu::cold]] void wrong_arity(const OpDef& def, int count) {
+    throw ArgumentError(fmt::format("{}: takes {}{} operand{}, {} given", def.name, def.min_inputs,
+                                    def.max_inputs < 0 ? " or more"
+                                    : def.max_inputs != def.min_inputs ? fmt::format(" to {}", def.max_inputs)
+                                                                       : "",
+                                    def.max_inputs == 1 ? "" : "s", count));
+}
+
+[[noreturn, gnu::cold]] void wrong_type(const OpDef& def, const InferArgs& args, DType deciding) {
+    throw DTypeError(fmt::format("{}: does not take {}", def.name,
+                                 args.inputs.empty() ? std::string(name(deciding)) : args.inputs.back()->str()));
+}
+
+/// Throws where a size is negative or the bytes cannot be counted.
+void check_sizes(const OpDef& def, const TensorSpec& out) {
+    // Sizes below 2^29 in at most two dimensions, elements of at most 2^4 bytes: nothing can overflow, and most tensors are such.
+    std::uint64_t any = 0;
+    for (const std::int64_t dim : out.shape) any |= static_cast<std::uint64_t>(dim);
+    if (any >> 29 == 0 && out.shape.rank() <= 2) return;
     for (const std::int64_t dim : out.shape) {
         if (dim < 0) throw ShapeError(fmt::format("{}: negative size in {}", def.name, out.str()), "sizes >= 0", out.shape.str());
     }
-    (void)out.nbytes();  // throws where the result could not even be counted
+    (void)out.nbytes();
+}
+
+}  // namespace
+
+TensorSpec infer(const InferArgs& args) {
+    const OpDef& def = args.op;
+    const auto count = static_cast<int>(args.inputs.size());
+    if (count < def.min_inputs || (def.max_inputs >= 0 && count > def.max_inputs)) wrong_arity(def, count);
+    if (has(def.traits, Trait::shaped) && args.wanted == nullptr) {
+        throw ArgumentError(fmt::format("{}: the result's type and shape must be given", def.name));
+    }
+    const DType deciding = count > 0 ? args.inputs.back()->dtype : args.wanted != nullptr ? args.wanted->dtype : f32;
+    if (!def.dtypes.contains(deciding)) wrong_type(def, args, deciding);
+    TensorSpec out = def.infer != nullptr ? def.infer(args) : infer_elementwise(args);
+    check_sizes(def, out);
     return out;
 }
 

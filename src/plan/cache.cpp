@@ -1,8 +1,18 @@
 #include "plan/cache.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 
 namespace lazuli::plan {
+
+namespace {
+
+bool same(const std::vector<std::uint64_t>& kept, std::span<const std::uint64_t> words) {
+    return std::equal(kept.begin(), kept.end(), words.begin(), words.end());
+}
+
+}  // namespace
 
 std::uint64_t Cache::key_of(const ir::Capture& capture, const Context& context) {
     return hash_mix(capture.hash, hash_mix(context.device.number(), context.policies));
@@ -14,7 +24,7 @@ std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Contex
     const auto [first, last] = by_key_.equal_range(key);
     for (auto it = first; it != last; ++it) {
         const Entry& entry = *it->second;
-        if (!(entry.context == context) || entry.words != capture.words || entry.rest != capture.rest) continue;
+        if (!(entry.context == context) || !same(entry.words, capture.words.words()) || !same(entry.rest, capture.rest.words())) continue;
         entries_.splice(entries_.begin(), entries_, it->second);
         ++stats_.hits;
         return entry.plan;
@@ -25,17 +35,18 @@ std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Contex
 
 void Cache::insert(const ir::Capture& capture, const Context& context, std::shared_ptr<const Plan> plan) {
     // The words stand here, in the captured program and in the expanded one; what the backend made of them is about as large.
-    const std::size_t words = capture.words.size() + capture.rest.size() + plan->program.words().size() + 2 * plan->expanded.words().size();
-    const std::size_t bytes = sizeof(Entry) + sizeof(Plan) + words * sizeof(std::uint64_t) + 64 * capture.params.size();
+    const std::size_t count = capture.words.size() + capture.rest.size() + plan->program.words().size() + 2 * plan->expanded.words().size();
+    const std::size_t bytes = sizeof(Entry) + sizeof(Plan) + count * sizeof(std::uint64_t) + 64 * capture.params.size();
     const std::scoped_lock lock(mutex_);
     if (bytes > limit_) return;
     const std::uint64_t key = key_of(capture, context);
     const auto [first, last] = by_key_.equal_range(key);
     for (auto it = first; it != last; ++it) {  // another thread was faster
-        if (it->second->context == context && it->second->words == capture.words && it->second->rest == capture.rest) return;
+        if (it->second->context == context && same(it->second->words, capture.words.words()) && same(it->second->rest, capture.rest.words())) return;
     }
     while (stats_.bytes + bytes > limit_) drop_oldest();
-    entries_.push_front({key, context, capture.words, capture.rest, std::move(plan), bytes});
+    const auto words_of = [](const ir::WordBuffer& b) { return std::vector<std::uint64_t>(b.words().begin(), b.words().end()); };
+    entries_.push_front({key, context, words_of(capture.words), words_of(capture.rest), std::move(plan), bytes});
     by_key_.emplace(key, entries_.begin());
     stats_.bytes += bytes;
     ++stats_.plans;

@@ -7,7 +7,7 @@ namespace {
 
 ir::Capture capture_of(std::uint64_t word, std::uint64_t hash) {
     ir::Capture c;
-    c.words = {word};
+    *c.words.append(1) = word;
     c.hash = hash;
     return c;
 }
