@@ -1,5 +1,7 @@
 #include "ir/arena.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -107,6 +109,9 @@ Arena::Slot* Arena::allocate_slow() {
     if (bump_ == bump_end_) {
         void* memory = std::aligned_alloc(kSlabBytes, kSlabBytes);
         if (memory == nullptr) throw std::bad_alloc();
+        // A thread that records little touches a few small pages of its first slab. One that records much gets huge pages, without
+        // which walking a graph of a million nodes is mostly a walk of page tables.
+        if (!slabs_.empty()) madvise(memory, kSlabBytes, MADV_HUGEPAGE);
         auto* slab = new (memory) Slab{this};
         try {
             slabs_.push_back(slab);

@@ -15,7 +15,7 @@ namespace lazuli::ir {
 
 constexpr std::size_t kSlotBytes = sizeof(Node);
 constexpr std::size_t kSlotWords = kSlotBytes / sizeof(std::uint64_t);
-constexpr std::size_t kSlabBytes = std::size_t{256} * 1024;
+constexpr std::size_t kSlabBytes = std::size_t{2} << 20;  // a huge page
 
 /// A counter that only its owner changes and anybody may read.
 class OwnedCounter {

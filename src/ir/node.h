@@ -1,8 +1,9 @@
 #pragma once
 
-// A recorded operation, or a value. Fields above the line never change after recording, so that recording on any thread
-// reads them without a lock; fields below it change under the graph lock only (ir/graph.h).
+// A recorded operation, or a value. Fields marked * change under the graph lock only (ir/graph.h); the others never change after
+// recording, so that recording on any thread reads them without a lock.
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -34,33 +35,35 @@ struct Node : NodeHeader {
     static constexpr int kInlineInputs = 3;
     static constexpr int kInlineWords = 7;
 
+    // The first cache line: all that walking a graph needs.
     OpId op = 0;
-    std::uint16_t input_count = 0;
-    std::uint32_t depth = 0;  // length of the longest chain of lazy nodes below, this one included, when it was recorded
-    std::uint32_t epoch = 0;  // of the last capture that saw this node
-    std::uint64_t id = 0;
+    std::uint16_t input_count = 0;        // *
+    std::uint32_t depth = 0;              // longest chain of lazy nodes ending here, when it was recorded
+    std::uint32_t epoch = 0;              // * of the last capture that saw this node
+    std::uint32_t uses = 0;               // * within that capture
+    std::uint32_t position = 0;           // * within that capture: a ValueRef
+    std::atomic<State> state{State::lazy};  // *
+    std::uint8_t flags = 0;               // * bits of Flag
+    std::uint8_t word_count = 0;
+    Device device;
+    union {                               // *
+        Materialized* value = nullptr;    // available
+        Flight* flight;                   // in flight
+        std::exception_ptr* failure;      // failed
+        Node* next;                       // while being destroyed
+    };
+    union {                               // *
+        Node* inputs_inline[kInlineInputs];
+        Node** inputs_far;
+    };
+    // The second: type and shape.
     TensorSpec spec;
+    // The third: what capture needs only where there are attributes.
+    std::uint64_t id = 0;
     union {
         std::uint64_t words_inline[kInlineWords];
         std::uint64_t* words_far;
     };
-    std::uint8_t word_count = 0;
-    Device device;
-    // ---- changes under the graph lock
-    std::atomic<State> state{State::lazy};
-    std::uint8_t flags = 0;
-    std::uint32_t uses = 0;      // within the last capture
-    union {
-        Node* inputs_inline[kInlineInputs];
-        Node** inputs_far;
-    };
-    union {
-        Materialized* value = nullptr;  // available
-        Flight* flight;                 // in flight
-        std::exception_ptr* failure;    // failed
-        Node* next;                     // while being destroyed
-    };
-    std::uint32_t position = 0;  // within the last capture: a ValueRef
 
     std::span<Node* const> inputs() const {
         return {input_count > kInlineInputs ? inputs_far : inputs_inline, input_count};
@@ -71,6 +74,6 @@ struct Node : NodeHeader {
     Attrs attrs() const { return {op_def(op), words()}; }
 };
 
-static_assert(sizeof(Node) <= 192, "a node takes at most 192 bytes");
+static_assert(sizeof(Node) == 192, "a node is three cache lines");
 
 }  // namespace lazuli::ir

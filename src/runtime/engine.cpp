@@ -77,9 +77,10 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
         return fastest_implementation(backend, op, args, candidates, cache);
     };
     made->expanded = plan::expand(program, options);
+    std::vector<TensorSpec> inputs;
     for (std::size_t i = 0; i < made->expanded.size(); ++i) {
         const Operation operation = made->expanded.operation(i);
-        std::vector<TensorSpec> inputs;
+        inputs.clear();
         for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(made->expanded.spec(operation.input(k)));
         if (backend.supports(operation.def(), inputs, operation.spec())) continue;
         if (device == Device()) throw InternalError(fmt::format("the reference backend lacks {}", operation.def().name));

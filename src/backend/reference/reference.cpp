@@ -1,5 +1,6 @@
 #include "backend/reference/reference.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/layout.h"
@@ -8,20 +9,11 @@ namespace lazuli::backend {
 
 namespace {
 
-/// One operation, with all that evaluating it needs.
-struct Step {
-    const OpDef* op;
-    std::vector<std::uint64_t> attr_words;
-    std::vector<ValueRef> inputs;
-    std::vector<std::size_t> dying;  // operations whose values nobody needs after this step
-    TensorSpec spec;
-    std::size_t bytes;
-};
-
+/// A program, and which values nobody needs after each of its operations.
 struct Prepared {
-    std::vector<TensorSpec> params;
-    std::vector<Step> steps;
-    std::vector<ValueRef> results;
+    Program program;
+    std::vector<std::uint32_t> dying;        // operations whose values end, in the order of their ends
+    std::vector<std::uint32_t> dying_until;  // where in `dying` each operation's share ends
 };
 
 class Reference final : public Backend {
@@ -31,70 +23,81 @@ class Reference final : public Backend {
     bool supports(const OpDef& op, std::span<const TensorSpec>, const TensorSpec&) const override { return op.evaluate != nullptr; }
 
     std::shared_ptr<const void> prepare(const Program& program) override {
-        auto out = std::make_shared<Prepared>();
-        constexpr std::size_t kNever = SIZE_MAX;
-        std::vector<std::size_t> last(program.size(), kNever);
-        for (const Param& param : program.params()) out->params.push_back(param.spec);
-        for (std::size_t i = 0; i < program.size(); ++i) {
+        const std::size_t count = program.size();
+        // The last operation that reads each value: itself where nobody does, none where it is returned.
+        constexpr std::uint32_t kNever = UINT32_MAX;
+        std::vector<std::uint32_t> last(count);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            last[i] = i;
             const Operation operation = program.operation(i);
-            Step step;
-            step.op = &operation.def();
-            const auto words = operation.attrs().words();
-            step.attr_words.assign(words.begin(), words.end());
-            step.spec = operation.spec();
-            step.bytes = static_cast<std::size_t>(step.spec.nbytes());
             for (std::size_t k = 0; k < operation.input_count(); ++k) {
-                step.inputs.push_back(operation.input(k));
                 if (!operation.input(k).is_param()) last[operation.input(k).index()] = i;
             }
-            out->steps.push_back(std::move(step));
         }
-        std::vector<bool> returned(program.size());
         for (const ProgramResult& result : program.results()) {
-            out->results.push_back(result.value);
-            if (!result.value.is_param()) returned[result.value.index()] = true;
+            if (!result.value.is_param()) last[result.value.index()] = kNever;
         }
-        for (std::size_t i = 0; i < program.size(); ++i) {
-            if (!returned[i]) out->steps[last[i] == kNever ? i : last[i]].dying.push_back(i);
+        auto out = std::make_shared<Prepared>();
+        out->program = program;
+        out->dying_until.assign(count, 0);
+        for (const std::uint32_t at : last) {
+            if (at != kNever) ++out->dying_until[at];
+        }
+        for (std::size_t i = 1; i < count; ++i) out->dying_until[i] += out->dying_until[i - 1];
+        out->dying.resize(count == 0 ? 0 : out->dying_until.back());
+        std::vector<std::uint32_t> next(count);  // filled from each share's end
+        for (std::size_t i = 0; i < count; ++i) next[i] = out->dying_until[i];
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (last[i] != kNever) out->dying[--next[last[i]]] = i;
         }
         return out;
     }
 
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
-        const auto& program = *static_cast<const Prepared*>(prepared);
+        const auto& [program, dying, dying_until] = *static_cast<const Prepared*>(prepared);
         std::vector<HostArray> param_arrays;
         std::vector<BufferPtr> dense;  // copies of operands that are not dense
         for (std::size_t i = 0; i < params.size(); ++i) {
+            const TensorSpec& spec = program.params()[i].spec;
+            const auto* data = static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset;
             if (params[i].dense) {
-                param_arrays.push_back({static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset, &program.params[i]});
+                param_arrays.push_back({data, &spec});
             } else {
-                dense.push_back(allocate(static_cast<std::size_t>(program.params[i].nbytes())));
-                ir::copy_dense(static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset, params[i].strides,
-                               program.params[i], dense.back()->host_mutable());
-                param_arrays.push_back({dense.back()->host_data(), &program.params[i]});
+                dense.push_back(allocate(static_cast<std::size_t>(spec.nbytes())));
+                ir::copy_dense(data, params[i].strides, spec, dense.back()->host_mutable());
+                param_arrays.push_back({dense.back()->host_data(), &spec});
             }
         }
-        std::vector<BufferPtr> values(program.steps.size());
+        std::vector<BufferPtr> values(program.size());
+        std::vector<TensorSpec> specs;
         std::vector<HostArray> inputs;
-        for (std::size_t i = 0; i < program.steps.size(); ++i) {
-            const Step& step = program.steps[i];
+        for (std::size_t i = 0; i < program.size(); ++i) {
+            const Operation operation = program.operation(i);
+            const std::size_t count = operation.input_count();
             inputs.clear();
-            for (const ValueRef input : step.inputs) {
-                const std::size_t at = input.index();
-                inputs.push_back(input.is_param() ? param_arrays[at] : HostArray{values[at]->host_data(), &program.steps[at].spec});
+            specs.resize(std::max(specs.size(), count));
+            for (std::size_t k = 0; k < count; ++k) {
+                const std::size_t at = operation.input(k).index();
+                if (operation.input(k).is_param()) {
+                    inputs.push_back(param_arrays[at]);
+                } else {
+                    specs[k] = program.operation(at).spec();
+                    inputs.push_back({values[at]->host_data(), &specs[k]});
+                }
             }
-            values[i] = allocate(step.bytes);
-            step.op->evaluate({*step.op, Attrs(*step.op, step.attr_words), inputs, &step.spec, values[i]->host_mutable()});
-            for (const std::size_t gone : step.dying) values[gone] = nullptr;
+            const TensorSpec spec = operation.spec();
+            values[i] = allocate(static_cast<std::size_t>(spec.nbytes()));
+            operation.def().evaluate({operation.def(), operation.attrs(), inputs, &spec, values[i]->host_mutable()});
+            for (std::size_t k = i == 0 ? 0 : dying_until[i - 1]; k < dying_until[i]; ++k) values[dying[k]] = nullptr;
         }
         std::vector<BufferPtr> results;
-        for (const ValueRef result : program.results) {
-            if (!result.is_param()) {
-                results.push_back(values[result.index()]);
+        for (const ProgramResult& result : program.results()) {
+            if (!result.value.is_param()) {
+                results.push_back(values[result.value.index()]);
                 continue;
             }
             // A parameter that is returned is copied: results are the tensor's own.
-            const HostArray& from = param_arrays[result.index()];
+            const HostArray& from = param_arrays[result.value.index()];
             const auto bytes = static_cast<std::size_t>(from.spec->nbytes());
             results.push_back(allocate(bytes));
             if (bytes > 0) std::memcpy(results.back()->host_mutable(), from.data, bytes);
