@@ -4,6 +4,9 @@
 SETUP ?= scripts/setup-debian
 JOBS ?= 2
 CTEST = ctest --no-tests=error -j $(JOBS) --preset
+# What the sampling tests said of how much they did.
+COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interleavings): ?|^[0-9]+ passed, ' \
+    build/release/Testing/Temporary/LastTest.log
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
 .PHONY: help demo test test-long bench asan tsan coverage docs-check format format-check tidy clean
@@ -16,9 +19,11 @@ demo: build-release ## build, and show what Lazuli does
 
 test: build-release ## build, and run the tests
 	$(CTEST) release
+	@$(COUNTS)
 
 test-long: build-release ## build, and run the tests that take minutes
 	$(CTEST) release -C Long -L long --output-on-failure
+	@$(COUNTS)
 
 bench: build-release ## build, and run the benchmarks
 	@for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
