@@ -1,4 +1,5 @@
-// What finding a plan costs: capturing a graph, hashing it, and verifying it word by word against the cached one.
+// What finding a plan costs: capturing a graph, hashing it, and verifying it word by word against
+// the cached one.
 
 #include <benchmark/benchmark.h>
 
@@ -37,7 +38,9 @@ void capture_hash_verify(benchmark::State& state) {
         const std::scoped_lock lock(ir::graph_lock());
         ir::capture({&target, 1}, {}, true, captured);
     }
-    cache.insert(captured, {}, std::make_shared<plan::Plan>(plan::Plan{captured.program(), captured.program(), nullptr, Device()}));
+    cache.insert(captured, {},
+                 std::make_shared<plan::Plan>(
+                     plan::Plan{captured.program(), captured.program(), nullptr, Device()}));
     for (auto _ : state) {
         {
             const std::scoped_lock lock(ir::graph_lock());

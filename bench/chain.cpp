@@ -1,4 +1,5 @@
-// Long chains: recorded, evaluated and dropped in linear time; and a loop that never evaluates, which stays small.
+// Long chains: recorded, evaluated and dropped in linear time; and a loop that never evaluates,
+// which stays small.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -47,8 +48,9 @@ long peak_megabytes() {
 }  // namespace
 
 int main() {
-    // What is measured is our work, not the system's clearing of fresh pages: memory that was used once is kept, the longest chain
-    // goes first to touch it all, and no plan is cached, since only the shorter chains' plans would fit.
+    // What is measured is our work, not the system's clearing of fresh pages: memory that was used
+    // once is kept, the longest chain goes first to touch it all, and no plan is cached, since only
+    // the shorter chains' plans would fit.
     setenv("LAZULI_PLAN_CACHE_BYTES", "0", 1);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -56,7 +58,8 @@ int main() {
     double before = 0;
     for (const int nodes : {10'000, 100'000, 1'000'000}) {
         const double seconds = median_seconds(nodes, 9);
-        fmt::print("{:>9} nodes recorded, evaluated, dropped: {:>9.2f} ms, {:>5.0f} ns a node", nodes, 1e3 * seconds, 1e9 * seconds / nodes);
+        fmt::print("{:>9} nodes recorded, evaluated, dropped: {:>9.2f} ms, {:>5.0f} ns a node",
+                   nodes, 1e3 * seconds, 1e9 * seconds / nodes);
         if (before > 0) fmt::print(", {:.1f} x the row above (limit 9 to 12)", seconds / before);
         fmt::print("\n");
         before = seconds;
@@ -68,8 +71,11 @@ int main() {
         Tensor x = y;
         for (int i = 0; i < 10'000'000; ++i) x = std::move(x) + y;
     }
-    fmt::print("a loop of 10,000,000 ops that never evaluates: {:.2f} s, peak {} MB resident (limit 1,000 MB), {} flushes\n",
-               std::chrono::duration<double>(Clock::now() - start).count(), peak_megabytes(), graph_stats().flushes);
+    fmt::print(
+        "a loop of 10,000,000 ops that never evaluates: {:.2f} s, peak {} MB resident (limit 1,000 "
+        "MB), {} flushes\n",
+        std::chrono::duration<double>(Clock::now() - start).count(), peak_megabytes(),
+        graph_stats().flushes);
     {
         std::vector<Tensor> chains(1000, Tensor{1.0, 2.0});
         const Tensor y = Tensor{1.0, 2.0};
@@ -78,5 +84,6 @@ int main() {
             x = std::move(x) + y;
         }
     }
-    fmt::print("the same over 1,000 chains side by side: peak {} MB resident (limit 1,000 MB)\n", peak_megabytes());
+    fmt::print("the same over 1,000 chains side by side: peak {} MB resident (limit 1,000 MB)\n",
+               peak_megabytes());
 }

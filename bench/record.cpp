@@ -24,7 +24,8 @@ void elementwise(benchmark::State& state) {
     }
 }
 
-// One operand is handed over. Each iteration records two operations; the first is the temporary that the second takes over.
+// One operand is handed over. Each iteration records two operations; the first is the temporary
+// that the second takes over.
 void elementwise_handed_over(benchmark::State& state) {
     const Tensor a = lazy_matrix();
     const Tensor b = lazy_matrix();
@@ -36,8 +37,9 @@ void elementwise_handed_over(benchmark::State& state) {
     state.SetItemsProcessed(2 * state.iterations());
 }
 
-// A chain that hands its only reference on: x = x + y, as training and sampling loops do. Flushed by itself at its bound, which
-// is part of the cost; the window keeps the chain below the bound so that only recording is measured.
+// A chain that hands its only reference on: x = x + y, as training and sampling loops do. Flushed
+// by itself at its bound, which is part of the cost; the window keeps the chain below the bound so
+// that only recording is measured.
 void elementwise_chain_handed_over(benchmark::State& state) {
     const Tensor y = lazy_matrix();
     Tensor x = lazy_matrix();
@@ -106,10 +108,11 @@ void reshape_op(benchmark::State& state) {
 // The same with a second thread alive, which makes reference counting atomic.
 class SecondThread {
    public:
-    SecondThread() : thread_([this] {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return done_; });
-    }) {}
+    SecondThread()
+        : thread_([this] {
+              std::unique_lock lock(mutex_);
+              wake_.wait(lock, [this] { return done_; });
+          }) {}
     ~SecondThread() {
         {
             const std::scoped_lock lock(mutex_);

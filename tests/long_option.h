@@ -21,7 +21,8 @@ inline int run(int argc, char** argv) {
     testing::InitGoogleMock(&argc, argv);
     for (int i = 1; i < argc; ++i) {
         if (std::strcmp(argv[i], "--long") == 0) long_run = true;
-        if (std::strncmp(argv[i], "--seed=", 7) == 0) seed = std::strtoull(argv[i] + 7, nullptr, 10);
+        if (std::strncmp(argv[i], "--seed=", 7) == 0)
+            seed = std::strtoull(argv[i] + 7, nullptr, 10);
     }
     return RUN_ALL_TESTS();
 }

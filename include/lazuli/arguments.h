@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Arguments of operations that are not tensors: axes, of which negative ones count from the end, and activations.
+/// Arguments of operations that are not tensors: axes, of which negative ones count from the end,
+/// and activations.
 
 #include <initializer_list>
 #include <span>
@@ -47,7 +48,8 @@ enum class Activation : std::uint8_t {
 /// The names of the activations, in their order.
 inline constexpr std::string_view kActivationNames[] = {"none", "relu", "sigmoid", "tanh", "gelu"};
 
-/// The axis counted from the front; IndexError naming `op` where a tensor of this shape has no such axis.
+/// The axis counted from the front; IndexError naming `op` where a tensor of this shape has no such
+/// axis.
 std::int64_t ensure_axis(std::string_view op, Axis axis, const Shape& shape);
 /// The axes counted from the front, each at most once; all of them where none were given.
 Ints ensure_axes(std::string_view op, const Axes& axes, const Shape& shape);

@@ -43,10 +43,10 @@ using BufferPtr = std::shared_ptr<Buffer>;
 
 /// An operand as a backend gets it: memory, and how the elements lie in it.
 struct Binding {
-    BufferPtr buffer;           ///< The memory.
-    std::int64_t offset = 0;    ///< Of the first element, in bytes.
-    Ints strides;               ///< In bytes, one a dimension. Negative and zero strides are possible.
-    bool dense = true;          ///< Whether it is row-major without gaps.
+    BufferPtr buffer;         ///< The memory.
+    std::int64_t offset = 0;  ///< Of the first element, in bytes.
+    Ints strides;       ///< In bytes, one a dimension. Negative and zero strides are possible.
+    bool dense = true;  ///< Whether it is row-major without gaps.
 };
 
 /// What a device says of itself.
@@ -63,9 +63,11 @@ class Backend {
     virtual std::string name() const = 0;
     /// What the device is.
     virtual DeviceInfo describe() const = 0;
-    /// Whether this op can run here with operands and result of these types. A composite that is refused is built out of
-    /// other ops; another op that is refused makes the program fall back to the reference backend.
-    virtual bool supports(const OpDef& op, std::span<const TensorSpec> inputs, const TensorSpec& result) const = 0;
+    /// Whether this op can run here with operands and result of these types. A composite that is
+    /// refused is built out of other ops; another op that is refused makes the program fall back to
+    /// the reference backend.
+    virtual bool supports(const OpDef& op, std::span<const TensorSpec> inputs,
+                          const TensorSpec& result) const = 0;
     /// Turns a program into whatever `run` needs. Called once a program; the result is cached.
     virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
     /// Runs a prepared program. One dense buffer a result.
@@ -92,7 +94,8 @@ Device register_backend(std::unique_ptr<Backend> backend);
 /// The backend of a device.
 Backend& backend_of(Device device);
 
-/// Dense host memory for a backend that computes on the host: 64-byte aligned, counted against the memory limit.
+/// Dense host memory for a backend that computes on the host: 64-byte aligned, counted against the
+/// memory limit.
 BufferPtr allocate_host(Device device, std::size_t bytes);
 
 }  // namespace lazuli

@@ -1,8 +1,8 @@
 #pragma once
 
 /// @file
-/// Conformance: every op, in every type of its record, on a backend, compared with the reference backend. For those who add ops
-/// or backends of their own, and for ours.
+/// Conformance: every op, in every type of its record, on a backend, compared with the reference
+/// backend. For those who add ops or backends of their own, and for ours.
 
 #include <cstdint>
 #include <map>
@@ -24,24 +24,28 @@ struct Options {
 
 /// What came out.
 struct Report {
-    std::map<std::string, std::map<DType, int>> checks;  ///< By op and type: how many elements and properties were compared.
-    std::vector<std::string> failures;                   ///< One line each: op, type, case, both values.
+    std::map<std::string, std::map<DType, int>>
+        checks;  ///< By op and type: how many elements and properties were compared.
+    std::vector<std::string> failures;  ///< One line each: op, type, case, both values.
     /// All checks.
     int total() const;
     /// A table: ops down, types across.
     std::string table() const;
 };
 
-/// For each op and type: operands from the record's sample range and the edge values of the type, on the shapes of the record's
-/// cases (or, for elementwise ops, equal, broadcast, rank 0, size 1 and empty ones). Each result on `backend`, lazily and eagerly,
-/// is compared with the reference backend within the record's tolerance; its spec with what inference says; its program with
+/// For each op and type: operands from the record's sample range and the edge values of the type,
+/// on the shapes of the record's cases (or, for elementwise ops, equal, broadcast, rank 0, size 1
+/// and empty ones). Each result on `backend`, lazily and eagerly, is compared with the reference
+/// backend within the record's tolerance; its spec with what inference says; its program with
 /// itself after printing and parsing in all three formats.
 Report run(const Options& options = {});
 
-/// A dense tensor of elements drawn from [low, high], with the edge values of the type first where `edges`.
+/// A dense tensor of elements drawn from [low, high], with the edge values of the type first where
+/// `edges`.
 Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::uint64_t seed);
 
-/// Whether two elements agree: equal, both NaN, or within `ulps` epsilons of the type times |expected| plus `absolute`.
+/// Whether two elements agree: equal, both NaN, or within `ulps` epsilons of the type times
+/// |expected| plus `absolute`.
 bool close(const Scalar& actual, const Scalar& expected, DType dtype, double ulps, double absolute);
 
 }  // namespace lazuli::conformance

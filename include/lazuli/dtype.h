@@ -32,7 +32,7 @@ enum class DType : std::uint8_t {
     c128,     ///< Complex number of two f64.
 };
 
-inline constexpr int kDTypeCount = 15;  ///< How many element types there are.
+inline constexpr int kDTypeCount = 15;     ///< How many element types there are.
 inline constexpr auto f16 = DType::f16;    ///< Short for DType::f16.
 inline constexpr auto bf16 = DType::bf16;  ///< Short for DType::bf16.
 inline constexpr auto f32 = DType::f32;    ///< Short for DType::f32.
@@ -123,24 +123,25 @@ class DTypeSet {
     static constexpr std::uint32_t bit(DType t) { return 1U << static_cast<unsigned>(t); }
 };
 
-inline constexpr DTypeSet kFloating{f16, bf16, f32, f64};                   ///< The real floating-point types.
-inline constexpr DTypeSet kSigned{i8, i16, i32, i64};                       ///< The signed integers.
-inline constexpr DTypeSet kUnsigned{u8, u16, u32, u64};                     ///< The unsigned integers.
-inline constexpr DTypeSet kIntegers = kSigned | kUnsigned;                  ///< All integers.
-inline constexpr DTypeSet kComplex{c64, c128};                              ///< The complex types.
-inline constexpr DTypeSet kReal = kIntegers | kFloating;                    ///< Integers and reals.
-inline constexpr DTypeSet kNumeric = kReal | kComplex;                      ///< All but bool.
+inline constexpr DTypeSet kFloating{f16, bf16, f32, f64};   ///< The real floating-point types.
+inline constexpr DTypeSet kSigned{i8, i16, i32, i64};       ///< The signed integers.
+inline constexpr DTypeSet kUnsigned{u8, u16, u32, u64};     ///< The unsigned integers.
+inline constexpr DTypeSet kIntegers = kSigned | kUnsigned;  ///< All integers.
+inline constexpr DTypeSet kComplex{c64, c128};              ///< The complex types.
+inline constexpr DTypeSet kReal = kIntegers | kFloating;    ///< Integers and reals.
+inline constexpr DTypeSet kNumeric = kReal | kComplex;      ///< All but bool.
 inline constexpr DTypeSet kAllTypes = kNumeric | DTypeSet{DType::boolean};  ///< Every element type.
 
-/// The type both operands are brought to, by the table of the Python array API standard. Where the standard is silent:
-/// bool goes to the other type, an integer meeting a float or complex takes that type, f16 with bf16 gives f32.
-/// None where no type holds both (u64 with a signed integer).
+/// The type both operands are brought to, by the table of the Python array API standard. Where the
+/// standard is silent: bool goes to the other type, an integer meeting a float or complex takes
+/// that type, f16 with bf16 gives f32. None where no type holds both (u64 with a signed integer).
 std::optional<DType> promote(DType a, DType b);
 
 /// The real type of a complex type's parts; any other type is returned as it is.
 constexpr DType real_part(DType t) { return t == c64 ? f32 : t == c128 ? f64 : t; }
 
-/// IEEE half precision as 16 bits. Arithmetic happens in float or double; this type only converts, rounding to even.
+/// IEEE half precision as 16 bits. Arithmetic happens in float or double; this type only converts,
+/// rounding to even.
 struct Half {
     std::uint16_t bits = 0;  ///< Sign, 5 bits of exponent, 10 of fraction.
     Half() = default;
@@ -152,14 +153,17 @@ struct Half {
     explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
 };
 
-/// The upper 16 bits of an f32. Arithmetic happens in float or double; this type only converts, rounding to even.
+/// The upper 16 bits of an f32. Arithmetic happens in float or double; this type only converts,
+/// rounding to even.
 struct BFloat16 {
     std::uint16_t bits = 0;  ///< Sign, 8 bits of exponent, 7 of fraction.
     BFloat16() = default;
     /// Rounds to the nearest bfloat16, ties to even; denormals are kept, a NaN stays a NaN.
     explicit BFloat16(double value);
     /// Exact.
-    explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+    explicit operator float() const {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    }
     /// Exact.
     explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
 };

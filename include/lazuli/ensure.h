@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Checks for ops of one's own: each throws the error class of its kind with the op's name and both sides.
+/// Checks for ops of one's own: each throws the error class of its kind with the op's name and both
+/// sides.
 
 #include <string_view>
 

@@ -1,8 +1,9 @@
 #pragma once
 
 /// @file
-/// The errors Lazuli throws. `Error` is a mistake of the caller or of the world around the program, one class a kind,
-/// each with the fields a program needs to react. `InternalError` is a mistake of ours.
+/// The errors Lazuli throws. `Error` is a mistake of the caller or of the world around the program,
+/// one class a kind, each with the fields a program needs to react. `InternalError` is a mistake of
+/// ours.
 
 #include <cstdint>
 #include <source_location>
@@ -19,7 +20,8 @@ class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Shapes that do not fit together, or a shape that is not the one required. Both are kept as printed text.
+/// Shapes that do not fit together, or a shape that is not the one required. Both are kept as
+/// printed text.
 class ShapeError : public Error {
    public:
     /// `message` is the whole sentence; `expected` and `actual` are the two shapes in it.
@@ -41,7 +43,8 @@ class IndexError : public Error {
     using Error::Error;
 };
 
-/// An argument that is wrong in another way: an unknown name, a negative count, a value out of range.
+/// An argument that is wrong in another way: an unknown name, a negative count, a value out of
+/// range.
 class ArgumentError : public Error {
    public:
     using Error::Error;
@@ -77,7 +80,8 @@ class Timeout : public Error {
     using Error::Error;
 };
 
-/// A failure while an operation ran. It is kept on the tensors that depend on it and thrown where a value is asked for.
+/// A failure while an operation ran. It is kept on the tensors that depend on it and thrown where a
+/// value is asked for.
 class ExecutionError : public Error {
    public:
     /// The message is "op: reason".
@@ -98,7 +102,8 @@ class ParseError : public Error {
    public:
     /// The message is "line L, column C: what".
     ParseError(const std::string& what, int line, int column)
-        : Error("line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + what),
+        : Error("line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
+                what),
           line(line),
           column(column) {}
     int line;    ///< Line of the offending character, from 1.
@@ -109,7 +114,8 @@ class ParseError : public Error {
 class FileError : public Error {
    public:
     /// The message is "path: what".
-    FileError(const std::string& path, const std::string& what) : Error(path + ": " + what), path(path) {}
+    FileError(const std::string& path, const std::string& what)
+        : Error(path + ": " + what), path(path) {}
     std::string path;  ///< The file.
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Tensors made of nothing. They record and allocate nothing: `zeros` of a terabyte is fine until somebody reads it.
+/// Tensors made of nothing. They record and allocate nothing: `zeros` of a terabyte is fine until
+/// somebody reads it.
 
 #include <optional>
 
@@ -52,13 +53,16 @@ Tensor ones_like(const Tensor& like);
 /// As `empty`, with the type and shape of another tensor.
 Tensor empty_like(const Tensor& like);
 /// A tensor of nested lists with a given element type.
-inline Tensor tensor(const Tensor& values, DType dtype) { return dtype == values.dtype() ? values : values.cast(dtype); }
+inline Tensor tensor(const Tensor& values, DType dtype) {
+    return dtype == values.dtype() ? values : values.cast(dtype);
+}
 /// A tensor of nested lists of double, with a given element type and without rounding to f32 first.
 Tensor tensor(std::initializer_list<double> values, DType dtype);
 
 /// A key for random tensors: equal seeds give equal numbers, on every backend.
 Tensor key(std::uint64_t seed);
-/// Sets the seed of the random tensors made without a key. Each such call then draws a key of its own.
+/// Sets the seed of the random tensors made without a key. Each such call then draws a key of its
+/// own.
 void manual_seed(std::uint64_t seed);
 /// Uniform in [0, 1); f32.
 Tensor rand(Shape shape, Make make = {});

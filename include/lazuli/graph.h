@@ -13,8 +13,9 @@
 
 namespace lazuli {
 
-/// Gathers what its thread records while it lives into one program. Tensors from outside become parameters, evaluated or not.
-/// Nothing is evaluated by itself meanwhile, and what was recorded stays alive with the scope.
+/// Gathers what its thread records while it lives into one program. Tensors from outside become
+/// parameters, evaluated or not. Nothing is evaluated by itself meanwhile, and what was recorded
+/// stays alive with the scope.
 class GraphScope {
    public:
     /// Gathers from here on.
@@ -24,7 +25,8 @@ class GraphScope {
     GraphScope& operator=(const GraphScope&) = delete;
     /// What was recorded so far, in order.
     std::vector<Tensor> recorded() const;
-    /// The program of everything recorded so far; its results are the tensors no other recorded operation uses.
+    /// The program of everything recorded so far; its results are the tensors no other recorded
+    /// operation uses.
     Program program() const;
     /// The program of these results.
     Program program(std::span<const Tensor> results) const;
@@ -36,14 +38,14 @@ class GraphScope {
 
 /// Figures about recorded graphs, all threads together.
 struct GraphStats {
-    std::uint64_t live_nodes = 0;     ///< Nodes there are.
-    std::uint64_t peak_nodes = 0;     ///< The most slots that were in use at once, thread by thread.
-    std::uint64_t recorded = 0;       ///< Nodes there ever were.
-    std::uint64_t slots_reused = 0;   ///< How many of them took the place of one that was gone.
-    std::uint64_t bytes_held = 0;     ///< Memory the nodes' slabs take.
-    std::uint64_t bytes_per_node = 0; ///< Size of a node.
-    std::uint64_t buffer_bytes = 0;   ///< Memory that tensors' values take.
-    std::uint64_t flushes = 0;        ///< How often pending work was evaluated by itself.
+    std::uint64_t live_nodes = 0;    ///< Nodes there are.
+    std::uint64_t peak_nodes = 0;    ///< The most slots that were in use at once, thread by thread.
+    std::uint64_t recorded = 0;      ///< Nodes there ever were.
+    std::uint64_t slots_reused = 0;  ///< How many of them took the place of one that was gone.
+    std::uint64_t bytes_held = 0;    ///< Memory the nodes' slabs take.
+    std::uint64_t bytes_per_node = 0;  ///< Size of a node.
+    std::uint64_t buffer_bytes = 0;    ///< Memory that tensors' values take.
+    std::uint64_t flushes = 0;         ///< How often pending work was evaluated by itself.
 };
 /// The figures now.
 GraphStats graph_stats();
@@ -56,7 +58,8 @@ struct CacheStats {
     std::uint64_t hits = 0;     ///< Evaluations that found their plan.
     std::uint64_t misses = 0;   ///< Evaluations that made one.
     std::uint64_t evicted = 0;  ///< Plans dropped to stay below the bound.
-    std::uint64_t fallbacks = 0; ///< Evaluations that ran on the reference backend because theirs lacks an op.
+    std::uint64_t fallbacks =
+        0;  ///< Evaluations that ran on the reference backend because theirs lacks an op.
 };
 /// The figures now.
 CacheStats cache_stats();

@@ -3,22 +3,22 @@
 /// @file
 /// All of Lazuli.
 
-#include "lazuli/arguments.h"   // IWYU pragma: export
-#include "lazuli/backend.h"     // IWYU pragma: export
-#include "lazuli/conformance.h" // IWYU pragma: export
-#include "lazuli/custom.h"      // IWYU pragma: export
-#include "lazuli/device.h"      // IWYU pragma: export
-#include "lazuli/dtype.h"       // IWYU pragma: export
-#include "lazuli/eager.h"       // IWYU pragma: export
-#include "lazuli/ensure.h"      // IWYU pragma: export
-#include "lazuli/error.h"       // IWYU pragma: export
-#include "lazuli/factories.h"   // IWYU pragma: export
-#include "lazuli/functional.h"  // IWYU pragma: export
-#include "lazuli/graph.h"       // IWYU pragma: export
-#include "lazuli/io.h"          // IWYU pragma: export
-#include "lazuli/op.h"          // IWYU pragma: export
-#include "lazuli/ops.h"         // IWYU pragma: export
-#include "lazuli/program.h"     // IWYU pragma: export
-#include "lazuli/scalar.h"      // IWYU pragma: export
-#include "lazuli/shape.h"       // IWYU pragma: export
-#include "lazuli/tensor.h"      // IWYU pragma: export
+#include "lazuli/arguments.h"    // IWYU pragma: export
+#include "lazuli/backend.h"      // IWYU pragma: export
+#include "lazuli/conformance.h"  // IWYU pragma: export
+#include "lazuli/custom.h"       // IWYU pragma: export
+#include "lazuli/device.h"       // IWYU pragma: export
+#include "lazuli/dtype.h"        // IWYU pragma: export
+#include "lazuli/eager.h"        // IWYU pragma: export
+#include "lazuli/ensure.h"       // IWYU pragma: export
+#include "lazuli/error.h"        // IWYU pragma: export
+#include "lazuli/factories.h"    // IWYU pragma: export
+#include "lazuli/functional.h"   // IWYU pragma: export
+#include "lazuli/graph.h"        // IWYU pragma: export
+#include "lazuli/io.h"           // IWYU pragma: export
+#include "lazuli/op.h"           // IWYU pragma: export
+#include "lazuli/ops.h"          // IWYU pragma: export
+#include "lazuli/program.h"      // IWYU pragma: export
+#include "lazuli/scalar.h"       // IWYU pragma: export
+#include "lazuli/shape.h"        // IWYU pragma: export
+#include "lazuli/tensor.h"       // IWYU pragma: export

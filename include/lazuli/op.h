@@ -1,8 +1,9 @@
 #pragma once
 
 /// @file
-/// The record of an operation: everything the engine knows about it stands here, once. The recorder, the verifier, the
-/// printer and parser, the reference backend, the composite expander, the documentation and the conformance tests read it.
+/// The record of an operation: everything the engine knows about it stands here, once. The
+/// recorder, the verifier, the printer and parser, the reference backend, the composite expander,
+/// the documentation and the conformance tests read it.
 
 #include <cstdint>
 #include <functional>
@@ -40,16 +41,17 @@ enum class AttrKind : std::uint8_t {
 
 /// The name and kind of an attribute.
 struct AttrDef {
-    std::string_view name;  ///< As printed and parsed.
-    AttrKind kind;          ///< What it holds.
+    std::string_view name;                           ///< As printed and parsed.
+    AttrKind kind;                                   ///< What it holds.
     std::span<const std::string_view> choices = {};  ///< The names, where it is a choice.
 };
 
-/// The value of an attribute. Lists of axes and lists of integers are both `Ints`; a choice is its name.
+/// The value of an attribute. Lists of axes and lists of integers are both `Ints`; a choice is its
+/// name.
 using Attribute = std::variant<bool, std::int64_t, double, Scalar, Ints, std::string>;
 
-/// Attributes in their compact form: 64-bit words, laid out by the op's list of attributes. This is how nodes and programs
-/// keep them, how they are hashed and how they are compared.
+/// Attributes in their compact form: 64-bit words, laid out by the op's list of attributes. This is
+/// how nodes and programs keep them, how they are hashed and how they are compared.
 class Attrs {
    public:
     /// No attributes.
@@ -97,10 +99,13 @@ class AttrWords {
     void ints(std::span<const std::int64_t> v);
     /// Appends text.
     void text(std::string_view v);
-    /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of another kind.
+    /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of
+    /// another kind.
     void append(std::string_view op, const AttrDef& def, const Attribute& value);
     /// The words so far.
-    std::span<const std::uint64_t> words() const { return {words_, static_cast<std::size_t>(count_)}; }
+    std::span<const std::uint64_t> words() const {
+        return {words_, static_cast<std::size_t>(count_)};
+    }
 
    private:
     void push(std::uint64_t word) {
@@ -114,10 +119,10 @@ class AttrWords {
 
 /// What shape inference sees.
 struct InferArgs {
-    const OpDef& op;                              ///< The operation.
-    std::span<const TensorSpec* const> inputs;    ///< What is known of each operand.
-    Attrs attrs;                                  ///< Its attributes.
-    const TensorSpec* wanted = nullptr;           ///< The result asked for, where the op is `Trait::shaped`.
+    const OpDef& op;                            ///< The operation.
+    std::span<const TensorSpec* const> inputs;  ///< What is known of each operand.
+    Attrs attrs;                                ///< Its attributes.
+    const TensorSpec* wanted = nullptr;  ///< The result asked for, where the op is `Trait::shaped`.
 };
 
 /// A dense row-major array in host memory, to be read.
@@ -133,11 +138,11 @@ struct HostArray {
 
 /// What a reference evaluation sees: dense operands, and a dense result to be filled.
 struct EvalArgs {
-    const OpDef& op;                      ///< The operation.
-    Attrs attrs;                          ///< Its attributes.
-    std::span<const HostArray> inputs;    ///< The operands.
-    const TensorSpec* spec;               ///< Type and shape of the result.
-    void* out;                            ///< The result's elements, to be filled.
+    const OpDef& op;                    ///< The operation.
+    Attrs attrs;                        ///< Its attributes.
+    std::span<const HostArray> inputs;  ///< The operands.
+    const TensorSpec* spec;             ///< Type and shape of the result.
+    void* out;                          ///< The result's elements, to be filled.
     /// The result's elements as `T`.
     template <class T>
     T* result() const {
@@ -147,17 +152,22 @@ struct EvalArgs {
 
 /// Properties of an operation.
 enum class Trait : std::uint32_t {
-    none = 0,               ///< Nothing special.
-    elementwise = 1 << 0,   ///< One result element from the operands' elements at the same (broadcast) position.
-    same_type = 1 << 1,     ///< The result has the operands' type. Implied rule of most elementwise ops.
+    none = 0,  ///< Nothing special.
+    elementwise =
+        1
+        << 0,  ///< One result element from the operands' elements at the same (broadcast) position.
+    same_type =
+        1 << 1,  ///< The result has the operands' type. Implied rule of most elementwise ops.
     promotes = 1 << 2,      ///< Recording brings all operands to one type first.
     to_float = 1 << 3,      ///< Recording brings integers and bool to the default float first.
     shaped = 1 << 4,        ///< The result's type and shape are given by the caller, not inferred.
-    keep_if_held = 1 << 5,  ///< Evaluating a graph keeps this interior result if somebody still holds the tensor.
+    keep_if_held = 1 << 5,  ///< Evaluating a graph keeps this interior result if somebody still
+                            ///< holds the tensor.
     random = 1 << 6,        ///< The result is drawn from a key.
     movement = 1 << 7,      ///< Rearranges elements and computes nothing.
-    leaf = 1 << 8,          ///< A value that comes from outside the program; never printed as an operation.
-    predicated = 1 << 9,    ///< The first operand is a condition (bool) and takes no part in promotion.
+    leaf = 1 << 8,  ///< A value that comes from outside the program; never printed as an operation.
+    predicated =
+        1 << 9,  ///< The first operand is a condition (bool) and takes no part in promotion.
 };
 /// Both sets of traits.
 constexpr Trait operator|(Trait a, Trait b) {
@@ -165,20 +175,22 @@ constexpr Trait operator|(Trait a, Trait b) {
 }
 /// Whether `set` has all of `wanted`.
 constexpr bool has(Trait set, Trait wanted) {
-    return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(wanted)) == static_cast<std::uint32_t>(wanted);
+    return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(wanted)) ==
+           static_cast<std::uint32_t>(wanted);
 }
 
 /// One way to build a composite out of other operations.
 struct Implementation {
     std::string_view name;  ///< By which a policy forces it.
     /// Builds it. Operands, attributes and the result's spec are those of the composite.
-    Value (*build)(ProgramBuilder& builder, std::span<const Value> inputs, const InferArgs& args) = nullptr;
+    Value (*build)(ProgramBuilder& builder, std::span<const Value> inputs,
+                   const InferArgs& args) = nullptr;
     /// A reason why it cannot serve these arguments, or none. Absent: it serves all.
     std::optional<std::string> (*refuses)(const InferArgs& args) = nullptr;
 };
 
-/// How far a fast result may lie from the reference: |a - b| <= absolute + relative * |b|, in units of the result type's
-/// epsilon for `relative`.
+/// How far a fast result may lie from the reference: |a - b| <= absolute + relative * |b|, in units
+/// of the result type's epsilon for `relative`.
 struct Tolerance {
     double ulps = 0;      ///< Relative, in epsilons of the result's type. 0: exact.
     double absolute = 0;  ///< Absolute.
@@ -190,38 +202,42 @@ struct Sample {
     double high = 4;  ///< The highest value.
 };
 
-/// A call of a non-elementwise op that the conformance tests make: shapes, attributes, and the result where it is asked for.
+/// A call of a non-elementwise op that the conformance tests make: shapes, attributes, and the
+/// result where it is asked for.
 struct Case {
-    std::vector<Shape> inputs;          ///< Shapes of the operands.
-    std::vector<Attribute> attrs;       ///< Attributes.
-    std::optional<Shape> result = {};   ///< The shape asked for, where the op is `Trait::shaped`.
+    std::vector<Shape> inputs;         ///< Shapes of the operands.
+    std::vector<Attribute> attrs;      ///< Attributes.
+    std::optional<Shape> result = {};  ///< The shape asked for, where the op is `Trait::shaped`.
 };
 
 /// The record of an operation.
 struct OpDef {
-    std::string_view name;              ///< Unique; letters, digits and underscores.
-    std::string_view doc;               ///< One sentence: what it computes.
-    std::string_view edge = "";         ///< Its meaning at NaN, inf, -0, overflow, empty operands.
-    int min_inputs = 1;                 ///< The fewest operands.
-    int max_inputs = 1;                 ///< The most operands; -1 for any number.
-    Trait traits = Trait::none;         ///< Properties.
-    DTypeSet dtypes = kAllTypes;        ///< Types of the (last) operand, or of the result where there is none.
-    std::vector<AttrDef> attrs = {};    ///< Attributes, in order.
-    /// Type and shape of the result; throws where the operands do not fit. Absent: the elementwise rule.
+    std::string_view name;       ///< Unique; letters, digits and underscores.
+    std::string_view doc;        ///< One sentence: what it computes.
+    std::string_view edge = "";  ///< Its meaning at NaN, inf, -0, overflow, empty operands.
+    int min_inputs = 1;          ///< The fewest operands.
+    int max_inputs = 1;          ///< The most operands; -1 for any number.
+    Trait traits = Trait::none;  ///< Properties.
+    DTypeSet dtypes =
+        kAllTypes;  ///< Types of the (last) operand, or of the result where there is none.
+    std::vector<AttrDef> attrs = {};  ///< Attributes, in order.
+    /// Type and shape of the result; throws where the operands do not fit. Absent: the elementwise
+    /// rule.
     TensorSpec (*infer)(const InferArgs& args) = nullptr;
     /// The meaning: computes the result plainly. Absent for composites.
     void (*evaluate)(const EvalArgs& args) = nullptr;
     /// The ways to build it out of others, the default first. Present for composites only.
     std::vector<Implementation> implementations = {};
-    Tolerance tolerance = {};           ///< How far fast results may lie from the reference.
-    Sample sample = {};                 ///< Where tests draw operands from.
-    std::vector<Case> cases = {};       ///< Calls the conformance tests make; elementwise ops need none.
+    Tolerance tolerance = {};      ///< How far fast results may lie from the reference.
+    Sample sample = {};            ///< Where tests draw operands from.
+    std::vector<Case> cases = {};  ///< Calls the conformance tests make; elementwise ops need none.
 
     /// Whether it is built out of other operations.
     bool is_composite() const { return !implementations.empty(); }
 };
 
-/// Adds an operation to the op table and returns its index. ArgumentError where the record is incomplete or the name taken.
+/// Adds an operation to the op table and returns its index. ArgumentError where the record is
+/// incomplete or the name taken.
 OpId register_op(OpDef def);
 /// The index of the operation of that name, or none.
 std::optional<OpId> find_op(std::string_view name);
@@ -233,12 +249,13 @@ const OpDef& op_def(OpId id);
 int op_count();
 
 /// Type and shape of the result of an operation, with no tensor at hand.
-/// `wanted` is the result asked for, for ops whose result the caller gives (reshape, cast, random, ...).
+/// `wanted` is the result asked for, for ops whose result the caller gives (reshape, cast, random,
+/// ...).
 TensorSpec infer(OpId op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs = {},
                  const TensorSpec* wanted = nullptr);
 /// The same by name.
-TensorSpec infer(std::string_view op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs = {},
-                 const TensorSpec* wanted = nullptr);
+TensorSpec infer(std::string_view op, std::span<const TensorSpec> inputs,
+                 std::span<const Attribute> attrs = {}, const TensorSpec* wanted = nullptr);
 /// The same from the compact form; checks the number of operands and the attributes' form.
 TensorSpec infer(const InferArgs& args);
 

@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Operations as free functions and operators. Each records a node and returns at once; bad arguments throw at the call.
+/// Operations as free functions and operators. Each records a node and returns at once; bad
+/// arguments throw at the call.
 
 #include "lazuli/tensor.h"
 
@@ -30,11 +31,13 @@ Tensor iota(Shape shape, Axis axis = 0, DType dtype = DType::i64);
 /// A host function that was registered by name.
 Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, TensorSpec result);
 /// Any op by its name, with attributes in the order of its record.
-Tensor call(std::string_view op, std::span<const Tensor> inputs, std::span<const Attribute> attributes = {},
-            const TensorSpec* wanted = nullptr);
-/// Records the operations of a program on tensors, one a parameter, and returns its results, lazy as any.
+Tensor call(std::string_view op, std::span<const Tensor> inputs,
+            std::span<const Attribute> attributes = {}, const TensorSpec* wanted = nullptr);
+/// Records the operations of a program on tensors, one a parameter, and returns its results, lazy
+/// as any.
 std::vector<Tensor> record(const Program& program, std::span<const Tensor> params);
-/// The second operand's element where the condition holds, else the third's: `select` under numpy's name.
+/// The second operand's element where the condition holds, else the third's: `select` under numpy's
+/// name.
 Tensor where(const Operand& condition, const Operand& x, const Operand& y);
 /// The last dimensions in reverse order: a matrix transposed.
 inline Tensor transpose(const Tensor& x) { return x.transpose(); }
@@ -43,25 +46,36 @@ inline Tensor transpose(const Tensor& x, Axis a, Axis b) { return x.transpose(a,
 
 /// An operand pair of which at least one is a tensor.
 template <class A, class B>
-concept TensorPair = (std::same_as<std::remove_cvref_t<A>, Tensor> && std::constructible_from<Operand, B>) ||
-                     (std::same_as<std::remove_cvref_t<B>, Tensor> && std::constructible_from<Operand, A>);
+concept TensorPair =
+    (std::same_as<std::remove_cvref_t<A>, Tensor> && std::constructible_from<Operand, B>) ||
+    (std::same_as<std::remove_cvref_t<B>, Tensor> && std::constructible_from<Operand, A>);
 
-#define LAZULI_OPERATOR(symbol, name, doc)                                         \
-    doc template <class A, class B>                                                \
-        requires TensorPair<A, B>                                                  \
-    Tensor operator symbol(A&& a, B&& b) {                                         \
-        return name(Operand(std::forward<A>(a)), Operand(std::forward<B>(b)));     \
+#define LAZULI_OPERATOR(symbol, name)                                          \
+    template <class A, class B>                                                \
+        requires TensorPair<A, B>                                              \
+    Tensor operator symbol(A&& a, B&& b) {                                     \
+        return name(Operand(std::forward<A>(a)), Operand(std::forward<B>(b))); \
     }
-LAZULI_OPERATOR(+, add, /** Sum. */)
-LAZULI_OPERATOR(-, sub, /** Difference. */)
-LAZULI_OPERATOR(*, mul, /** Product, element by element. */)
-LAZULI_OPERATOR(/, div, /** Quotient. */)
-LAZULI_OPERATOR(==, eq, /** Whether elements are equal. */)
-LAZULI_OPERATOR(!=, ne, /** Whether elements differ. */)
-LAZULI_OPERATOR(<, lt, /** Whether elements are less. */)
-LAZULI_OPERATOR(<=, le, /** Whether elements are at most. */)
-LAZULI_OPERATOR(>, gt, /** Whether elements are greater. */)
-LAZULI_OPERATOR(>=, ge, /** Whether elements are at least. */)
+/// Sum.
+LAZULI_OPERATOR(+, add)
+/// Difference.
+LAZULI_OPERATOR(-, sub)
+/// Product, element by element.
+LAZULI_OPERATOR(*, mul)
+/// Quotient.
+LAZULI_OPERATOR(/, div)
+/// Whether elements are equal.
+LAZULI_OPERATOR(==, eq)
+/// Whether elements differ.
+LAZULI_OPERATOR(!=, ne)
+/// Whether elements are less.
+LAZULI_OPERATOR(<, lt)
+/// Whether elements are at most.
+LAZULI_OPERATOR(<=, le)
+/// Whether elements are greater.
+LAZULI_OPERATOR(>, gt)
+/// Whether elements are at least.
+LAZULI_OPERATOR(>=, ge)
 #undef LAZULI_OPERATOR
 
 /// Negation.

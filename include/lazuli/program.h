@@ -1,8 +1,8 @@
 #pragma once
 
 /// @file
-/// The portable program: what a recorded graph becomes. Immutable, canonical, and the same thing in four forms: in memory,
-/// as text, as JSON and as compact bytes.
+/// The portable program: what a recorded graph becomes. Immutable, canonical, and the same thing in
+/// four forms: in memory, as text, as JSON and as compact bytes.
 
 #include <cstdint>
 #include <memory>
@@ -71,7 +71,8 @@ class Operation {
     const std::uint64_t* word_;
 };
 
-/// An immutable program: parameters, operations in an order in which operands come first, and results.
+/// An immutable program: parameters, operations in an order in which operands come first, and
+/// results.
 class Program {
    public:
     /// The empty program.
@@ -87,12 +88,13 @@ class Program {
     Operation operation(std::size_t i) const;
     /// Type and shape of any value.
     TensorSpec spec(ValueRef value) const;
-    /// A hash of everything but names. Equal programs have equal hashes; it is fixed for the life of the process.
+    /// A hash of everything but names. Equal programs have equal hashes; it is fixed for the life
+    /// of the process.
     std::uint64_t hash() const;
     /// Whether both programs are the same but for names.
     bool operator==(const Program& other) const;
-    /// Throws Error naming the op and the reason where the program is malformed. Programs from `parse`, `from_json`,
-    /// `from_bytes` and ProgramBuilder are verified already.
+    /// Throws Error naming the op and the reason where the program is malformed. Programs from
+    /// `parse`, `from_json`, `from_bytes` and ProgramBuilder are verified already.
     void verify() const;
 
     /// As text, one operation a line. `parse` is its inverse.
@@ -108,7 +110,8 @@ class Program {
     /// Reads bytes.
     static Program from_bytes(std::string_view bytes);
 
-    /// The words of all operations, one after the other: the canonical form that is hashed and compared.
+    /// The words of all operations, one after the other: the canonical form that is hashed and
+    /// compared.
     std::span<const std::uint64_t> words() const;
 
    private:
@@ -141,7 +144,8 @@ class Value {
     ValueRef ref_;
 };
 
-/// Builds a program by hand. Every operation is checked as it is appended; a throw leaves the builder as it was.
+/// Builds a program by hand. Every operation is checked as it is appended; a throw leaves the
+/// builder as it was.
 class ProgramBuilder {
    public:
     /// An empty program.
@@ -152,9 +156,10 @@ class ProgramBuilder {
 
     /// Adds a parameter. An empty name is replaced by `p0`, `p1`, ...
     Value param(std::string name, TensorSpec spec);
-    /// Appends an operation. `wanted` is the result asked for, for ops whose result the caller gives.
-    Value op(std::string_view name, std::span<const Value> inputs, std::span<const Attribute> attrs = {},
-             const TensorSpec* wanted = nullptr);
+    /// Appends an operation. `wanted` is the result asked for, for ops whose result the caller
+    /// gives.
+    Value op(std::string_view name, std::span<const Value> inputs,
+             std::span<const Attribute> attrs = {}, const TensorSpec* wanted = nullptr);
     /// Appends an operation with attributes in their compact form.
     Value op(OpId op, std::span<const Value> inputs, std::span<const std::uint64_t> attr_words,
              const TensorSpec* wanted = nullptr);
@@ -177,8 +182,8 @@ class ProgramBuilder {
     std::unique_ptr<State> state_;
 };
 
-/// Whether a constant of this value stands in the program as such, where rules may use it (0, 1, -1, 2, 0.5, inf, nan), or
-/// is passed as a parameter, so that changing it never plans anew.
+/// Whether a constant of this value stands in the program as such, where rules may use it (0, 1,
+/// -1, 2, 0.5, inf, nan), or is passed as a parameter, so that changing it never plans anew.
 bool is_constant_class(const Scalar& value);
 
 }  // namespace lazuli

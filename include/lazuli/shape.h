@@ -14,7 +14,8 @@
 
 namespace lazuli {
 
-/// The sizes of a tensor's dimensions, outermost first. Up to six sizes are kept inline: no heap allocation.
+/// The sizes of a tensor's dimensions, outermost first. Up to six sizes are kept inline: no heap
+/// allocation.
 class Shape {
    public:
     static constexpr int kInline = 6;    ///< Ranks up to this one allocate nothing.
@@ -119,7 +120,8 @@ class Shape {
     std::string str() const;
 
    private:
-    // All six sizes, used or not: a copy of fixed size is a few vector moves, one of variable size a call.
+    // All six sizes, used or not: a copy of fixed size is a few vector moves, one of variable size
+    // a call.
     void copy_inline(const Shape& other) noexcept {
         rank_ = other.rank_;
         // Written out: g++ 12 makes a loop of the loop, and `rep movs` of a memcpy.
@@ -172,7 +174,8 @@ struct TensorSpec {
 
 /// Strides of a dense row-major tensor, in elements.
 Ints dense_strides(const Shape& shape);
-/// The shape both operands broadcast to, by numpy's rule; ShapeError naming `op` where they do not fit.
+/// The shape both operands broadcast to, by numpy's rule; ShapeError naming `op` where they do not
+/// fit.
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
 
 }  // namespace lazuli

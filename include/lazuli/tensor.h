@@ -27,30 +27,35 @@ class Operand;
 
 /// How a tensor is printed.
 struct PrintOptions {
-    bool eval = false;    ///< Evaluate it and show its values; else say what it is.
-    int precision = 8;    ///< Digits behind the point, at most.
-    int threshold = 1000; ///< A tensor of more elements shows only its edges.
-    int edge = 3;         ///< How many elements an edge has.
+    bool eval = false;     ///< Evaluate it and show its values; else say what it is.
+    int precision = 8;     ///< Digits behind the point, at most.
+    int threshold = 1000;  ///< A tensor of more elements shows only its edges.
+    int edge = 3;          ///< How many elements an edge has.
 };
 
-/// A tensor. Copying one copies a reference; an operation on it records a node and returns at once. Any thread may record,
-/// and any thread may evaluate. Two handles may be used by two threads at once; one handle may not.
+/// A tensor. Copying one copies a reference; an operation on it records a node and returns at once.
+/// Any thread may record, and any thread may evaluate. Two handles may be used by two threads at
+/// once; one handle may not.
 class Tensor {
    public:
     /// No tensor; using it is an ArgumentError.
     Tensor() = default;
-    /// A tensor of rank 0. Integers are i32 (i64 where they do not fit), reals f32, complex numbers c64.
+    /// A tensor of rank 0. Integers are i32 (i64 where they do not fit), reals f32, complex numbers
+    /// c64.
     template <Element T>
     explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
-    /// A vector. `double` literals make f32, the default float; give a dtype to `tensor()` for another type.
+    /// A vector. `double` literals make f32, the default float; give a dtype to `tensor()` for
+    /// another type.
     template <Element T>
-    Tensor(std::initializer_list<T> values) : Tensor(from_list<T>({values.begin(), values.size()}, {length(values)})) {}
+    Tensor(std::initializer_list<T> values)
+        : Tensor(from_list<T>({values.begin(), values.size()}, {length(values)})) {}
     /// A matrix; rows have equal lengths.
     template <Element T>
     Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_nested(rows)) {}
     /// A tensor of rank 3.
     template <Element T>
-    Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks) : Tensor(from_nested(blocks)) {}
+    Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
+        : Tensor(from_nested(blocks)) {}
 
     /// Another reference to the same tensor.
     Tensor(const Tensor& other) noexcept : node_(other.node_) {
@@ -99,7 +104,9 @@ class Tensor {
     /// The sizes.
     const Shape& shape() const { return spec().shape; }
     /// The size of an axis.
-    std::int64_t size(Axis axis) const { return shape()[static_cast<int>(ensure_axis("size", axis, shape()))]; }
+    std::int64_t size(Axis axis) const {
+        return shape()[static_cast<int>(ensure_axis("size", axis, shape()))];
+    }
     /// The number of dimensions.
     int rank() const { return shape().rank(); }
     /// The number of elements.
@@ -196,7 +203,8 @@ class Tensor {
     template <class T>
     static Tensor from_list(std::span<const T> values, Shape shape) {
         if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>) {
-            using Narrow = std::conditional_t<std::is_same_v<T, double>, float, std::complex<float>>;
+            using Narrow =
+                std::conditional_t<std::is_same_v<T, double>, float, std::complex<float>>;
             std::vector<Narrow> narrow;
             for (const T& v : values) narrow.push_back(static_cast<Narrow>(v));
             return from_memory(narrow.data(), narrow.size(), dtype_of<Narrow>(), std::move(shape));
@@ -205,12 +213,14 @@ class Tensor {
         }
     }
     template <class T>
-    static void flatten(const std::initializer_list<T>& list, int level, Shape& shape, std::vector<T>& out) {
+    static void flatten(const std::initializer_list<T>& list, int level, Shape& shape,
+                        std::vector<T>& out) {
         note_size(shape, level, length(list));
         out.insert(out.end(), list.begin(), list.end());
     }
     template <class T, class Leaf>
-    static void flatten(const std::initializer_list<std::initializer_list<T>>& list, int level, Shape& shape, std::vector<Leaf>& out) {
+    static void flatten(const std::initializer_list<std::initializer_list<T>>& list, int level,
+                        Shape& shape, std::vector<Leaf>& out) {
         note_size(shape, level, length(list));
         for (const auto& row : list) flatten(row, level + 1, shape, out);
     }
@@ -226,7 +236,8 @@ class Tensor {
         return from_list<T>(values, shape);
     }
     template <class T>
-    static Tensor from_nested(const std::initializer_list<std::initializer_list<std::initializer_list<T>>>& list) {
+    static Tensor from_nested(
+        const std::initializer_list<std::initializer_list<std::initializer_list<T>>>& list) {
         Shape shape;
         std::vector<T> values;
         flatten(list, 0, shape, values);
@@ -242,8 +253,9 @@ class Tensor {
 
 static_assert(sizeof(Tensor) == sizeof(void*), "a tensor is one pointer wide");
 
-/// An argument of an operation: a tensor that is borrowed, a tensor that is handed over (`std::move`), or a weak scalar. A tensor
-/// is handed over when the operation is recorded; where that throws, the caller still has it.
+/// An argument of an operation: a tensor that is borrowed, a tensor that is handed over
+/// (`std::move`), or a weak scalar. A tensor is handed over when the operation is recorded; where
+/// that throws, the caller still has it.
 class Operand {
    public:
     /// A tensor, borrowed.
@@ -301,9 +313,11 @@ Program capture(std::span<const Tensor> targets);
 /// The program that computes one target.
 Program capture(const Tensor& target);
 
-/// A tensor over memory of the user's own: nothing is copied, and nothing is ever written to it. `strides` are in bytes and may
-/// be negative or zero; none means dense row-major. `release` is called when the last reference is gone.
-Tensor lift(const void* data, DType dtype, Shape shape, Ints strides = {}, std::function<void()> release = {});
+/// A tensor over memory of the user's own: nothing is copied, and nothing is ever written to it.
+/// `strides` are in bytes and may be negative or zero; none means dense row-major. `release` is
+/// called when the last reference is gone.
+Tensor lift(const void* data, DType dtype, Shape shape, Ints strides = {},
+            std::function<void()> release = {});
 /// A tensor over elements of the user's own.
 template <Element T>
 Tensor lift(std::span<const T> values, Shape shape) {

@@ -11,7 +11,8 @@ namespace lazuli {
 std::int64_t ensure_axis(std::string_view op, Axis axis, const Shape& shape) {
     const std::int64_t rank = shape.rank();
     if (axis.value < -rank || axis.value >= rank) {
-        throw IndexError(fmt::format("{}: axis {} is out of range for {} (rank {})", op, axis.value, shape.str(), rank));
+        throw IndexError(fmt::format("{}: axis {} is out of range for {} (rank {})", op, axis.value,
+                                     shape.str(), rank));
     }
     return axis.value < 0 ? axis.value + rank : axis.value;
 }
@@ -26,7 +27,8 @@ Ints ensure_axes(std::string_view op, const Axes& axes, const Shape& shape) {
     for (const std::int64_t axis : axes.values) {
         const std::int64_t counted = ensure_axis(op, axis, shape);
         if (std::find(out.begin(), out.end(), counted) != out.end()) {
-            throw IndexError(fmt::format("{}: axis {} stands twice in {}", op, axis, axes.values.str()));
+            throw IndexError(
+                fmt::format("{}: axis {} stands twice in {}", op, axis, axes.values.str()));
         }
         out.push_back(counted);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
-// Conversion of one element to another type: the meaning of `cast`, used by constants and by the reference backend.
+// Conversion of one element to another type: the meaning of `cast`, used by constants and by the
+// reference backend.
 
 #include <cmath>
 #include <limits>
@@ -42,7 +43,8 @@ decltype(auto) dispatch(DType dtype, F&& f) {
     __builtin_unreachable();
 }
 
-/// A real number to an integer type: truncated towards zero, saturated at the type's range, NaN to 0.
+/// A real number to an integer type: truncated towards zero, saturated at the type's range, NaN to
+/// 0.
 template <class To>
 To saturate(double v) {
     if (std::isnan(v)) return 0;
@@ -75,11 +77,15 @@ To convert(From v) {
         using Part = typename To::value_type;
         return To(static_cast<Part>(v), Part{});
     } else if constexpr (is_small_float_v<To>) {
-        // An integer of 64 bits is rounded to odd on its way through double, so that rounding happens once.
+        // An integer of 64 bits is rounded to odd on its way through double, so that rounding
+        // happens once.
         if constexpr (std::is_integral_v<From> && sizeof(From) == 8) {
             const bool negative = v < From{};
-            auto magnitude = negative ? ~static_cast<std::uint64_t>(v) + 1 : static_cast<std::uint64_t>(v);
-            if (magnitude >> 53 != 0) magnitude = (magnitude & ~std::uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x800U : 0U);
+            auto magnitude =
+                negative ? ~static_cast<std::uint64_t>(v) + 1 : static_cast<std::uint64_t>(v);
+            if (magnitude >> 53 != 0)
+                magnitude =
+                    (magnitude & ~std::uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x800U : 0U);
             const auto wide = static_cast<double>(magnitude);
             return To(negative ? -wide : wide);
         } else {

@@ -14,7 +14,9 @@ std::optional<DType> parse_dtype(std::string_view text) {
 
 namespace {
 
-DType signed_of_size(std::size_t size) { return size == 1 ? i8 : size == 2 ? i16 : size == 4 ? i32 : i64; }
+DType signed_of_size(std::size_t size) {
+    return size == 1 ? i8 : size == 2 ? i16 : size == 4 ? i32 : i64;
+}
 
 std::optional<DType> promote_integers(DType a, DType b) {
     const std::size_t size_a = size_of(a);
@@ -44,8 +46,8 @@ std::optional<DType> promote(DType a, DType b) {
     return a == c128 || b == c128 || b == f64 ? c128 : c64;
 }
 
-// Both conversions take a double and round once, so that a value computed in double is rounded to the narrow type
-// directly and never by way of f32.
+// Both conversions take a double and round once, so that a value computed in double is rounded to
+// the narrow type directly and never by way of f32.
 
 Half::Half(double value) {
     const std::uint64_t raw = std::bit_cast<std::uint64_t>(value);
@@ -59,10 +61,12 @@ Half::Half(double value) {
         bits = sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24));
     } else {
         int exponent = 0;
-        const double fraction = std::frexp(magnitude, &exponent);            // in [0.5, 1)
-        const auto steps = static_cast<std::uint32_t>(std::nearbyint(fraction * 2048.0));  // in [1024, 2048]
+        const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
+        const auto steps =
+            static_cast<std::uint32_t>(std::nearbyint(fraction * 2048.0));  // in [1024, 2048]
         // steps - 1024 carries into the exponent when rounding reached 2048
-        bits = sign | static_cast<std::uint16_t>((static_cast<std::uint32_t>(exponent + 14) << 10) + (steps - 1024));
+        bits = sign | static_cast<std::uint16_t>((static_cast<std::uint32_t>(exponent + 14) << 10) +
+                                                 (steps - 1024));
     }
 }
 

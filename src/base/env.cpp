@@ -13,18 +13,24 @@ namespace lazuli::env {
 namespace {
 
 constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
-    {Var::print_eval, "LAZULI_PRINT_EVAL", "0", "1: printing a tensor evaluates it and shows its values."},
+    {Var::print_eval, "LAZULI_PRINT_EVAL", "0",
+     "1: printing a tensor evaluates it and shows its values."},
     {Var::device, "LAZULI_DEVICE", "reference", "The device new tensors live on."},
     {Var::policy, "LAZULI_POLICY", "",
-     "Which implementation a functional op takes: `softmax=force:NAME;matmul=benchmark:16;*=default`."},
-    {Var::policy_file, "LAZULI_POLICY_FILE", "", "A JSON file with the same: {\"softmax\": {\"force\": \"NAME\"}}."},
+     "Which implementation a functional op takes: "
+     "`softmax=force:NAME;matmul=benchmark:16;*=default`."},
+    {Var::policy_file, "LAZULI_POLICY_FILE", "",
+     "A JSON file with the same: {\"softmax\": {\"force\": \"NAME\"}}."},
     {Var::seed, "LAZULI_SEED", "0", "The implicit seed of random tensors made without a key."},
-    {Var::plan_cache_bytes, "LAZULI_PLAN_CACHE_BYTES", "67108864", "Bound of the plan cache, in bytes."},
+    {Var::plan_cache_bytes, "LAZULI_PLAN_CACHE_BYTES", "67108864",
+     "Bound of the plan cache, in bytes."},
     {Var::flush_depth, "LAZULI_FLUSH_DEPTH", "65536",
      "A chain of unevaluated operations this long is evaluated by itself; 0 switches that off."},
     {Var::flush_bytes, "LAZULI_FLUSH_BYTES", "1073741824",
-     "Pending work is evaluated by itself when buffers grew by this many bytes since the last time."},
-    {Var::memory_limit, "LAZULI_MEMORY_LIMIT", "0", "Bytes buffers may take in all; 0 means what the machine has."},
+     "Pending work is evaluated by itself when buffers grew by this many bytes since the last "
+     "time."},
+    {Var::memory_limit, "LAZULI_MEMORY_LIMIT", "0",
+     "Bytes buffers may take in all; 0 means what the machine has."},
 }};
 
 const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }
@@ -49,7 +55,8 @@ std::int64_t integer(Var var) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc{} || end != value.data() + value.size() || number < 0) {
-        throw ArgumentError(fmt::format("{}={}: a count is expected ({})", row(var).name, value, row(var).doc));
+        throw ArgumentError(
+            fmt::format("{}={}: a count is expected ({})", row(var).name, value, row(var).doc));
     }
     return number;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// Every environment variable Lazuli reads stands in one table (env.cpp), with its default and its meaning.
+// Every environment variable Lazuli reads stands in one table (env.cpp), with its default and its
+// meaning.
 
 #include <cstdint>
 #include <span>

@@ -11,7 +11,8 @@
 namespace lazuli {
 
 inline std::uint64_t hash_mix(std::uint64_t a, std::uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15ULL) * (b ^ 0xd1b54a32d192ed03ULL);
+    const auto product =
+        static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15ULL) * (b ^ 0xd1b54a32d192ed03ULL);
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 

@@ -17,11 +17,13 @@ std::int64_t Scalar::to_int() const {
 
 double Scalar::to_double() const {
     if (kind_ == Kind::floating || kind_ == Kind::complex) return re_;
-    return unsigned_ ? static_cast<double>(static_cast<std::uint64_t>(i_)) : static_cast<double>(i_);
+    return unsigned_ ? static_cast<double>(static_cast<std::uint64_t>(i_))
+                     : static_cast<double>(i_);
 }
 
 std::pair<std::uint64_t, std::uint64_t> Scalar::bits() const {
-    if (kind_ == Kind::boolean || kind_ == Kind::integer) return {static_cast<std::uint64_t>(i_), 0};
+    if (kind_ == Kind::boolean || kind_ == Kind::integer)
+        return {static_cast<std::uint64_t>(i_), 0};
     return {std::bit_cast<std::uint64_t>(re_), std::bit_cast<std::uint64_t>(im_)};
 }
 
@@ -42,7 +44,8 @@ Scalar Scalar::from_bits(Kind kind, bool large_unsigned, std::uint64_t a, std::u
 bool Scalar::operator==(const Scalar& other) const {
     if (kind_ != other.kind_ || unsigned_ != other.unsigned_) return false;
     const auto same = [](double x, double y) {
-        return (std::isnan(x) && std::isnan(y)) || std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+        return (std::isnan(x) && std::isnan(y)) ||
+               std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
     };
     if (kind_ == Kind::boolean || kind_ == Kind::integer) return i_ == other.i_;
     return same(re_, other.re_) && same(im_, other.im_);
@@ -63,7 +66,9 @@ std::string real_text(double v) {
 std::string Scalar::str() const {
     switch (kind_) {
         case Kind::boolean: return i_ != 0 ? "true" : "false";
-        case Kind::integer: return unsigned_ ? fmt::format("{}", static_cast<std::uint64_t>(i_)) : fmt::format("{}", i_);
+        case Kind::integer:
+            return unsigned_ ? fmt::format("{}", static_cast<std::uint64_t>(i_))
+                             : fmt::format("{}", i_);
         case Kind::floating: return real_text(re_);
         case Kind::complex: {
             const std::string im = real_text(im_);
@@ -79,8 +84,9 @@ void store_scalar(const Scalar& value, DType dtype, void* out) {
         switch (value.kind()) {
             case Kind::boolean: element = convert<T>(value.to_int() != 0); break;
             case Kind::integer:
-                element = value.is_large_unsigned() ? convert<T>(static_cast<std::uint64_t>(value.to_int()))
-                                                    : convert<T>(value.to_int());
+                element = value.is_large_unsigned()
+                              ? convert<T>(static_cast<std::uint64_t>(value.to_int()))
+                              : convert<T>(value.to_int());
                 break;
             case Kind::floating: element = convert<T>(value.to_double()); break;
             case Kind::complex: element = convert<T>(value.to_complex()); break;
@@ -118,12 +124,15 @@ DType Scalar::default_dtype() const {
 DType promote_weak(std::string_view op, DType tensor, const Scalar& scalar) {
     const Kind tensor_kind = kind(tensor);
     if (scalar.kind() > tensor_kind) {
-        if (scalar.kind() == Kind::complex && tensor_kind == Kind::floating) return tensor == f64 ? c128 : c64;
+        if (scalar.kind() == Kind::complex && tensor_kind == Kind::floating)
+            return tensor == f64 ? c128 : c64;
         return scalar.default_dtype();
     }
-    if (tensor_kind == Kind::integer && scalar.kind() == Kind::integer && !(scalar.as(tensor) == scalar)) {
-        throw ArgumentError(fmt::format("{}: the integer {} does not fit {}; cast the tensor, or use scalar()", op,
-                                        scalar.str(), name(tensor)));
+    if (tensor_kind == Kind::integer && scalar.kind() == Kind::integer &&
+        !(scalar.as(tensor) == scalar)) {
+        throw ArgumentError(
+            fmt::format("{}: the integer {} does not fit {}; cast the tensor, or use scalar()", op,
+                        scalar.str(), name(tensor)));
     }
     return tensor;
 }

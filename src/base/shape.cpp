@@ -26,7 +26,8 @@ void Shape::resize_slow(int rank) {
 void Shape::copy_slow(const Shape& other) { assign_slow(other.dims()); }
 
 void Shape::assign_slow(std::span<const std::int64_t> dims) {
-    resize(dims.size() > kMaxRank ? kMaxRank + 1 : static_cast<int>(dims.size()));  // one too many throws
+    resize(dims.size() > kMaxRank ? kMaxRank + 1
+                                  : static_cast<int>(dims.size()));  // one too many throws
     std::copy(dims.begin(), dims.end(), data());
 }
 
@@ -38,7 +39,8 @@ std::int64_t Shape::numel() const {
         overflow |= __builtin_mul_overflow(product, dim, &product);
     }
     if (overflow) {
-        throw ShapeError(fmt::format("{} has more than 2^63 - 1 elements", str()), "fewer than 2^63 elements", str());
+        throw ShapeError(fmt::format("{} has more than 2^63 - 1 elements", str()),
+                         "fewer than 2^63 elements", str());
     }
     return product;
 }
@@ -48,7 +50,8 @@ std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ",
 std::int64_t TensorSpec::nbytes() const {
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(dtype)), &bytes)) {
-        throw ShapeError(fmt::format("{} has more than 2^63 - 1 bytes", str()), "fewer than 2^63 bytes", shape.str());
+        throw ShapeError(fmt::format("{} has more than 2^63 - 1 bytes", str()),
+                         "fewer than 2^63 bytes", shape.str());
     }
     return bytes;
 }
@@ -76,9 +79,10 @@ Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
         const std::int64_t da = ia < 0 ? 1 : a[ia];
         const std::int64_t db = ib < 0 ? 1 : b[ib];
         if (da != db && da != 1 && db != 1) {
-            throw ShapeError(fmt::format("{}: shapes do not broadcast: {} and {} (dimension {}: {} vs {})", op, a.str(),
-                                         b.str(), i, da, db),
-                             a.str(), b.str());
+            throw ShapeError(
+                fmt::format("{}: shapes do not broadcast: {} and {} (dimension {}: {} vs {})", op,
+                            a.str(), b.str(), i, da, db),
+                a.str(), b.str());
         }
         out[i] = da == 1 ? db : da;
     }

@@ -50,7 +50,8 @@ Program read_program(const std::string& path) {
 
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) throw ArgumentError(fmt::format("{} {}: NAME=FILE expected", option, text));
+    if (equals == std::string::npos || equals == 0)
+        throw ArgumentError(fmt::format("{} {}: NAME=FILE expected", option, text));
     return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -70,16 +71,22 @@ void run(const RunOptions& options) {
         const auto [name, path] = split_assignment(input, "--input");
         bool known = false;
         for (const Param& param : program.params()) known = known || param.name == name;
-        if (!known) throw ArgumentError(fmt::format("--input {}: the program has no parameter '{}' (it has: {})", input, name, names_of(program.params())));
+        if (!known)
+            throw ArgumentError(
+                fmt::format("--input {}: the program has no parameter '{}' (it has: {})", input,
+                            name, names_of(program.params())));
         files[name] = path;
     }
     std::vector<Tensor> params;
     for (const Param& param : program.params()) {
         const auto it = files.find(param.name);
-        if (it == files.end()) throw ArgumentError(fmt::format("the parameter {}: {} needs --input {}=FILE.npy", param.name, param.spec.str(), param.name));
+        if (it == files.end())
+            throw ArgumentError(fmt::format("the parameter {}: {} needs --input {}=FILE.npy",
+                                            param.name, param.spec.str(), param.name));
         Tensor value = load_npy(it->second);
         if (!(value.spec() == param.spec)) {
-            throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", it->second, value.spec().str(), param.name, param.spec.str()),
+            throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", it->second,
+                                         value.spec().str(), param.name, param.spec.str()),
                              param.spec.str(), value.spec().str());
         }
         params.push_back(std::move(value));
@@ -94,11 +101,15 @@ void run(const RunOptions& options) {
             save_npy(path, results[i]);
             written = true;
         }
-        if (!written) throw ArgumentError(fmt::format("--output {}: the program has no result '{}' (it has: {})", output, name, names_of(program.results())));
+        if (!written)
+            throw ArgumentError(
+                fmt::format("--output {}: the program has no result '{}' (it has: {})", output,
+                            name, names_of(program.results())));
     }
     if (options.print || options.outputs.empty()) {
         for (std::size_t i = 0; i < results.size(); ++i) {
-            fmt::print("{}: {}\n{}\n", program.results()[i].name, results[i].spec().str(), results[i].str({.eval = true}));
+            fmt::print("{}: {}\n{}\n", program.results()[i].name, results[i].spec().str(),
+                       results[i].str({.eval = true}));
         }
     }
 }
@@ -113,13 +124,15 @@ void list_ops() {
 void list_environment() {
     for (const env::VarInfo& info : env::all()) {
         const std::string now = env::text(info.var);
-        fmt::print("{} = {}{}\n    {}\n", info.name, now.empty() ? "(empty)" : now, now == info.fallback ? "" : " (set)", info.doc);
+        fmt::print("{} = {}{}\n    {}\n", info.name, now.empty() ? "(empty)" : now,
+                   now == info.fallback ? "" : " (set)", info.doc);
     }
 }
 
 void list_devices() {
     for (const Device device : devices()) {
-        fmt::print("{:16} {}{}\n", device.name(), backend_of(device).describe().description, device == default_device() ? " (default)" : "");
+        fmt::print("{:16} {}{}\n", device.name(), backend_of(device).describe().description,
+                   device == default_device() ? " (default)" : "");
     }
 }
 

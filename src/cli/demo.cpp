@@ -13,9 +13,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double microseconds(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double, std::micro>(to - from).count(); }
+double microseconds(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::micro>(to - from).count();
+}
 
-Tensor classify(const Tensor& x, const Tensor& w, const Tensor& b) { return softmax(matmul(x, w) + b); }
+Tensor classify(const Tensor& x, const Tensor& w, const Tensor& b) {
+    return softmax(matmul(x, w) + b);
+}
 
 }  // namespace
 
@@ -53,7 +57,8 @@ void demo() {
     }
     const auto eager_to = Clock::now();
 
-    fmt::print("lazily:\n{}\n\neagerly:\n{}\n\n", lazy.str({.eval = true}), eager.str({.eval = true}));
+    fmt::print("lazily:\n{}\n\neagerly:\n{}\n\n", lazy.str({.eval = true}),
+               eager.str({.eval = true}));
     const bool same = lazy.to_vector<float>() == eager.to_vector<float>();
     const GraphStats graph = graph_stats();
     const CacheStats cache = cache_stats();
@@ -61,10 +66,13 @@ void demo() {
     fmt::print("{:<34}{:>12}\n", "nodes recorded for y", nodes);
     fmt::print("{:<34}{:>9.1f} us\n", "recording y", microseconds(recorded_from, recorded_to));
     fmt::print("{:<34}{:>9.1f} us\n", "first evaluation (plans)", microseconds(lazy_from, lazy_to));
-    fmt::print("{:<34}{:>9.1f} us\n", "same graph again (plan found)", microseconds(again_from, again_to));
+    fmt::print("{:<34}{:>9.1f} us\n", "same graph again (plan found)",
+               microseconds(again_from, again_to));
     fmt::print("{:<34}{:>9.1f} us\n", "eagerly, op by op", microseconds(eager_from, eager_to));
-    fmt::print("{:<34}{:>12}\n", "plans made / found", fmt::format("{} / {}", cache.misses, cache.hits));
-    fmt::print("{:<34}{:>12}\n", "nodes alive / bytes a node", fmt::format("{} / {}", graph.live_nodes, graph.bytes_per_node));
+    fmt::print("{:<34}{:>12}\n", "plans made / found",
+               fmt::format("{} / {}", cache.misses, cache.hits));
+    fmt::print("{:<34}{:>12}\n", "nodes alive / bytes a node",
+               fmt::format("{} / {}", graph.live_nodes, graph.bytes_per_node));
     if (!same) throw InternalError("lazy and eager results differ");
 }
 

@@ -31,7 +31,10 @@ OptOptions parse_run_line(const std::string& path, const std::string& line) {
         } else if (word.starts_with("--format=")) {
             options.format = word.substr(9);
         } else {
-            throw FileError(path, fmt::format("the RUN line has '{}', which is neither --pass=NAME nor --format=NAME", word));
+            throw FileError(
+                path,
+                fmt::format("the RUN line has '{}', which is neither --pass=NAME nor --format=NAME",
+                            word));
         }
     }
     return options;
@@ -46,25 +49,34 @@ std::string run_opt(const std::string& text, const OptOptions& options) {
         program.verify();
         if (options.format == "text") return program.str();
         if (options.format == "json") return program.json() + "\n";
-        if (options.format == "hash") return fmt::format("{} operations, {} parameters, {} results\n", program.size(), program.params().size(), program.results().size());
-        throw ArgumentError(fmt::format("there is no format '{}' (there are: text, json, hash)", options.format));
+        if (options.format == "hash")
+            return fmt::format("{} operations, {} parameters, {} results\n", program.size(),
+                               program.params().size(), program.results().size());
+        throw ArgumentError(
+            fmt::format("there is no format '{}' (there are: text, json, hash)", options.format));
     } catch (const Error& e) {
-        return fmt::format("error: {}\n", e.what());  // a refusal is an answer that golden files may expect
+        return fmt::format("error: {}\n",
+                           e.what());  // a refusal is an answer that golden files may expect
     }
 }
 
 std::string run_golden(const std::string& path, bool update) {
     const std::string content = read_file(path);
     const std::size_t line_end = content.find('\n');
-    if (!content.starts_with(kRun) || line_end == std::string::npos) throw FileError(path, "has no RUN line");
+    if (!content.starts_with(kRun) || line_end == std::string::npos)
+        throw FileError(path, "has no RUN line");
     const std::size_t separator = content.find(kSeparator);
-    const std::string input = content.substr(line_end + 1, separator == std::string::npos ? std::string::npos : separator - line_end - 1);
-    const std::string expected = separator == std::string::npos ? "" : content.substr(separator + kSeparator.size());
+    const std::string input =
+        content.substr(line_end + 1, separator == std::string::npos ? std::string::npos
+                                                                    : separator - line_end - 1);
+    const std::string expected =
+        separator == std::string::npos ? "" : content.substr(separator + kSeparator.size());
     const std::string actual = run_opt(input, parse_run_line(path, content.substr(0, line_end)));
     if (actual == expected) return "";
     if (update) {
         std::ofstream out(path, std::ios::binary);
-        out << content.substr(0, line_end + 1) << input << (input.ends_with('\n') ? "" : "\n") << kSeparator << actual;
+        out << content.substr(0, line_end + 1) << input << (input.ends_with('\n') ? "" : "\n")
+            << kSeparator << actual;
         return "";
     }
     return fmt::format("{}: expected\n{}\nbut got\n{}", path, expected, actual);

@@ -1,6 +1,7 @@
 #pragma once
 
-// Golden tests: a file holds a `// RUN: lazuli-opt ...` line, a program, a line `// ----`, and what the run prints.
+// Golden tests: a file holds a `// RUN: lazuli-opt ...` line, a program, a line `// ----`, and what
+// the run prints.
 
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ struct OptOptions {
 };
 std::string run_opt(const std::string& text, const OptOptions& options);
 
-/// Runs one golden file; with `update`, rewrites its expectation. Returns a description of the difference, or nothing.
+/// Runs one golden file; with `update`, rewrites its expectation. Returns a description of the
+/// difference, or nothing.
 std::string run_golden(const std::string& path, bool update);
 
 }  // namespace lazuli::cli

@@ -11,12 +11,16 @@ namespace {
 using namespace lazuli::cli;
 
 void add_run(CLI::App& app, RunOptions& options) {
-    CLI::App* command = app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
+    CLI::App* command =
+        app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
     command->add_option("file", options.file, "The program")->required();
-    command->add_option("--input", options.inputs, "NAME=FILE.npy: a parameter's value; once a parameter");
+    command->add_option("--input", options.inputs,
+                        "NAME=FILE.npy: a parameter's value; once a parameter");
     command->add_option("--output", options.outputs, "NAME=FILE.npy: where a result is written");
-    command->add_option("--backend", options.backend, "The device that runs it")->capture_default_str();
-    command->add_flag("--print", options.print, "Show the results even when they are written to files");
+    command->add_option("--backend", options.backend, "The device that runs it")
+        ->capture_default_str();
+    command->add_flag("--print", options.print,
+                      "Show the results even when they are written to files");
     command->callback([&options] { run(options); });
 }
 

@@ -56,13 +56,21 @@ std::vector<Scalar> edges_of(DType dtype) {
     if (dtype == DType::boolean) return {false, true};
     if (is_integer(dtype)) {
         const auto bits = static_cast<int>(8 * size_of(dtype));
-        const auto highest = info(dtype).is_signed ? (std::uint64_t{1} << (bits - 1)) - 1 : ~std::uint64_t{0} >> (64 - bits);
+        const auto highest = info(dtype).is_signed ? (std::uint64_t{1} << (bits - 1)) - 1
+                                                   : ~std::uint64_t{0} >> (64 - bits);
         std::vector<Scalar> edges{0, 1, highest};
-        if (info(dtype).is_signed) edges.insert(edges.end(), {Scalar(-1), Scalar(static_cast<std::int64_t>(~highest))});
+        if (info(dtype).is_signed)
+            edges.insert(edges.end(), {Scalar(-1), Scalar(static_cast<std::int64_t>(~highest))});
         return edges;
     }
-    const double largest = dtype == f16 ? 65504.0 : dtype == bf16 ? 0x1.fep127 : real_part(dtype) == f32 ? 0x1.fffffep127 : std::numeric_limits<double>::max();
-    const double smallest = dtype == f16 ? 0x1p-24 : dtype == bf16 ? 0x1p-133 : real_part(dtype) == f32 ? 0x1p-149 : std::numeric_limits<double>::denorm_min();
+    const double largest = dtype == f16              ? 65504.0
+                           : dtype == bf16           ? 0x1.fep127
+                           : real_part(dtype) == f32 ? 0x1.fffffep127
+                                                     : std::numeric_limits<double>::max();
+    const double smallest = dtype == f16              ? 0x1p-24
+                            : dtype == bf16           ? 0x1p-133
+                            : real_part(dtype) == f32 ? 0x1p-149
+                                                      : std::numeric_limits<double>::denorm_min();
     return {0.0, -0.0, 1.0, -1.0, inf, -inf, std::nan(""), largest, -largest, smallest, -smallest};
 }
 
@@ -76,13 +84,19 @@ Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::ui
     std::vector<unsigned char> bytes(static_cast<std::size_t>(count) * size);
     for (std::int64_t i = 0; i < count; ++i) {
         const std::uint64_t bits = ops::threefry(seed, static_cast<std::uint64_t>(i));
-        const auto at = [&](std::uint64_t b) { return low + (high - low) * std::ldexp(static_cast<double>(b), -32); };
+        const auto at = [&](std::uint64_t b) {
+            return low + (high - low) * std::ldexp(static_cast<double>(b), -32);
+        };
         Scalar value(at(bits & 0xffffffff));
-        // Two operands that are both special come together in every combination before long: their periods differ by the seed.
-        if (!special.empty() && (bits >> 32) % 3 != 0) value = special[(bits >> 40) % special.size()];
-        if (is_complex(spec.dtype)) value = Scalar(std::complex<double>(value.to_double(), at(bits >> 32)));
+        // Two operands that are both special come together in every combination before long: their
+        // periods differ by the seed.
+        if (!special.empty() && (bits >> 32) % 3 != 0)
+            value = special[(bits >> 40) % special.size()];
+        if (is_complex(spec.dtype))
+            value = Scalar(std::complex<double>(value.to_double(), at(bits >> 32)));
         if (spec.dtype == DType::boolean && special.empty()) value = Scalar((bits & 1) != 0);
-        if (is_integer(spec.dtype) && special.empty()) value = Scalar(static_cast<std::int64_t>(std::floor(at(bits & 0xffffffff))));
+        if (is_integer(spec.dtype) && special.empty())
+            value = Scalar(static_cast<std::int64_t>(std::floor(at(bits & 0xffffffff))));
         store_scalar(value, spec.dtype, bytes.data() + static_cast<std::size_t>(i) * size);
     }
     // The bytes must stay as long as the tensor does.
@@ -90,7 +104,8 @@ Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::ui
     return lift(kept->data(), spec.dtype, spec.shape, {}, [kept] { delete kept; });
 }
 
-bool close(const Scalar& actual, const Scalar& expected, DType dtype, double ulps, double absolute) {
+bool close(const Scalar& actual, const Scalar& expected, DType dtype, double ulps,
+           double absolute) {
     if (actual == expected) return true;
     if (kind(dtype) < Kind::floating) return false;
     const auto part = [&](double a, double b) {
@@ -99,7 +114,8 @@ bool close(const Scalar& actual, const Scalar& expected, DType dtype, double ulp
         if (std::isinf(a) || std::isinf(b)) return false;
         return std::fabs(a - b) <= absolute + ulps * epsilon_of(dtype) * std::fabs(b);
     };
-    return part(actual.to_double(), expected.to_double()) && part(actual.to_complex().imag(), expected.to_complex().imag());
+    return part(actual.to_double(), expected.to_double()) &&
+           part(actual.to_complex().imag(), expected.to_complex().imag());
 }
 
 // ---- running
@@ -116,20 +132,24 @@ struct Call {
 /// Shapes for elementwise ops of this many operands.
 std::vector<std::vector<Shape>> elementwise_shapes(int operands) {
     if (operands == 1) return {{{40}}, {{3, 4}}, {{}}, {{1, 1}}, {{0, 3}}, {{1, 2, 1, 2, 1, 2, 2}}};
-    std::vector<std::vector<Shape>> out{{{120}, {120}}, {{2, 3, 1}, {3, 4}}, {{}, {5}}, {{2, 2}, {}}, {{}, {}}, {{0, 3}, {1, 3}}, {{1}, {1, 1}}};
+    std::vector<std::vector<Shape>> out{
+        {{120}, {120}}, {{2, 3, 1}, {3, 4}}, {{}, {5}},    {{2, 2}, {}},
+        {{}, {}},       {{0, 3}, {1, 3}},    {{1}, {1, 1}}};
     if (operands == 3) {
         for (auto& shapes : out) shapes.insert(shapes.begin(), shapes.back());
     }
     return out;
 }
 
-/// The types of all operands where the deciding one, the last, is `dtype`: the same, but for a condition and for what is picked
-/// from by positions.
+/// The types of all operands where the deciding one, the last, is `dtype`: the same, but for a
+/// condition and for what is picked from by positions.
 std::vector<std::vector<DType>> operand_types(const OpDef& def, std::size_t count, DType dtype) {
     std::vector<DType> types(count, dtype);
     if (has(def.traits, Trait::predicated) && count > 0) types[0] = DType::boolean;
-    if (has(def.traits, Trait::promotes) || has(def.traits, Trait::elementwise) || count < 2) return {types};
-    // Ops that do not bring their operands to one type: either they take equal types, or the first is free.
+    if (has(def.traits, Trait::promotes) || has(def.traits, Trait::elementwise) || count < 2)
+        return {types};
+    // Ops that do not bring their operands to one type: either they take equal types, or the first
+    // is free.
     std::vector<std::vector<DType>> out{types};
     for (const DType first : {f32, i64, DType::boolean, c128, bf16}) {
         types[0] = first;
@@ -141,16 +161,19 @@ std::vector<std::vector<DType>> operand_types(const OpDef& def, std::size_t coun
 std::vector<Call> calls_of(const OpDef& def, DType dtype) {
     std::vector<Case> cases = def.cases;
     if (cases.empty() && has(def.traits, Trait::elementwise) && def.attrs.empty()) {
-        for (auto& shapes : elementwise_shapes(def.min_inputs)) cases.push_back({std::move(shapes), {}, std::nullopt});
+        for (auto& shapes : elementwise_shapes(def.min_inputs))
+            cases.push_back({std::move(shapes), {}, std::nullopt});
     }
     if (def.name == "constant") {
-        for (const Scalar& value : edges_of(dtype)) cases.push_back({{}, {value.as(dtype)}, Shape{2, 3}});
+        for (const Scalar& value : edges_of(dtype))
+            cases.push_back({{}, {value.as(dtype)}, Shape{2, 3}});
     }
     std::vector<Call> out;
     for (const Case& c : cases) {
         for (const auto& types : operand_types(def, c.inputs.size(), dtype)) {
             Call call{{}, c.attrs, std::nullopt, dtype};
-            for (std::size_t i = 0; i < c.inputs.size(); ++i) call.inputs.push_back({types[i], c.inputs[i]});
+            for (std::size_t i = 0; i < c.inputs.size(); ++i)
+                call.inputs.push_back({types[i], c.inputs[i]});
             if (!has(def.traits, Trait::shaped)) {
                 out.push_back(call);
                 continue;
@@ -167,7 +190,8 @@ std::vector<Call> calls_of(const OpDef& def, DType dtype) {
 
 class Runner {
    public:
-    Runner(const Options& options, Report& report) : options_(options), device_(options.backend), report_(report) {}
+    Runner(const Options& options, Report& report)
+        : options_(options), device_(options.backend), report_(report) {}
 
     void check(OpId id, DType dtype) {
         const OpDef& def = op_def(id);
@@ -176,10 +200,12 @@ class Runner {
             try {
                 spec = infer(id, call.inputs, call.attrs, call.wanted ? &*call.wanted : nullptr);
             } catch (const Error&) {
-                continue;  // types or a result the op does not take; that it refuses is tested elsewhere
+                continue;  // types or a result the op does not take; that it refuses is tested
+                           // elsewhere
             }
             for (const bool edges : {false, true}) {
-                if (edges && (!has(def.traits, Trait::elementwise) || call.inputs.empty())) continue;
+                if (edges && (!has(def.traits, Trait::elementwise) || call.inputs.empty()))
+                    continue;
                 compare(def, call, spec, edges);
             }
         }
@@ -188,10 +214,14 @@ class Runner {
    private:
     void fail(const OpDef& def, const Call& call, const std::string& what) {
         std::string operands;
-        for (const TensorSpec& spec : call.inputs) operands += (operands.empty() ? "" : ", ") + spec.str();
-        report_.failures.push_back(fmt::format("{}({}) on {}: {}", def.name, operands, options_.backend, what));
+        for (const TensorSpec& spec : call.inputs)
+            operands += (operands.empty() ? "" : ", ") + spec.str();
+        report_.failures.push_back(
+            fmt::format("{}({}) on {}: {}", def.name, operands, options_.backend, what));
     }
-    void count(const OpDef& def, const Call& call, int checks) { report_.checks[std::string(def.name)][call.deciding] += checks; }
+    void count(const OpDef& def, const Call& call, int checks) {
+        report_.checks[std::string(def.name)][call.deciding] += checks;
+    }
 
     Tensor make(const OpDef& def, const Call& call, const std::vector<Tensor>& operands) {
         return lazuli::call(def.name, operands, call.attrs, call.wanted ? &*call.wanted : nullptr);
@@ -201,15 +231,20 @@ class Runner {
         std::vector<Tensor> plain;
         std::vector<Tensor> there;
         for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-            plain.push_back(draw(call.inputs[i], def.sample.low, def.sample.high, edges, options_.seed + ++drawn_));
+            plain.push_back(draw(call.inputs[i], def.sample.low, def.sample.high, edges,
+                                 options_.seed + ++drawn_));
             there.push_back(plain.back().to(device_));
         }
         try {
             const Tensor expected = make(def, call, plain);
             const Tensor lazy = call.inputs.empty() ? expected : make(def, call, there);
             const Program program = capture(lazy);
-            if (!(lazy.spec() == spec)) fail(def, call, fmt::format("inference says {}, the tensor is {}", spec.str(), lazy.spec().str()));
-            if (!(Program::parse(program.str()) == program) || !(Program::from_json(program.json()) == program) ||
+            if (!(lazy.spec() == spec))
+                fail(def, call,
+                     fmt::format("inference says {}, the tensor is {}", spec.str(),
+                                 lazy.spec().str()));
+            if (!(Program::parse(program.str()) == program) ||
+                !(Program::from_json(program.json()) == program) ||
                 !(Program::from_bytes(program.bytes()) == program)) {
                 fail(def, call, "a format does not give the program back");
             }
@@ -220,7 +255,8 @@ class Runner {
             }
             count(def, call, 5);
             compare_elements(def, call, values(lazy), values(eager), {0, 0}, "eager");
-            compare_elements(def, call, values(lazy), values(expected), {def.tolerance.ulps, def.tolerance.absolute}, "reference");
+            compare_elements(def, call, values(lazy), values(expected),
+                             {def.tolerance.ulps, def.tolerance.absolute}, "reference");
         } catch (const std::exception& e) {
             fail(def, call, fmt::format("threw: {}", e.what()));
         }
@@ -255,13 +291,19 @@ class Runner {
         return out;
     }
 
-    void compare_elements(const OpDef& def, const Call& call, const std::vector<Scalar>& actual, const std::vector<Scalar>& expected,
-                          Tolerance tolerance, const char* with) {
-        if (actual.size() != expected.size()) return fail(def, call, fmt::format("{} elements against {} ({})", actual.size(), expected.size(), with));
+    void compare_elements(const OpDef& def, const Call& call, const std::vector<Scalar>& actual,
+                          const std::vector<Scalar>& expected, Tolerance tolerance,
+                          const char* with) {
+        if (actual.size() != expected.size())
+            return fail(
+                def, call,
+                fmt::format("{} elements against {} ({})", actual.size(), expected.size(), with));
         const DType dtype = call.wanted ? call.wanted->dtype : call.deciding;
         for (std::size_t i = 0; i < actual.size(); ++i) {
             if (close(actual[i], expected[i], dtype, tolerance.ulps, tolerance.absolute)) continue;
-            return fail(def, call, fmt::format("element {} is {}, {} says {}", i, actual[i].str(), with, expected[i].str()));
+            return fail(def, call,
+                        fmt::format("element {} is {}, {} says {}", i, actual[i].str(), with,
+                                    expected[i].str()));
         }
         count(def, call, static_cast<int>(actual.size()));
     }
@@ -281,7 +323,8 @@ Report run(const Options& options) {
     for (int i = 0; i < op_count(); ++i) {
         const auto id = static_cast<OpId>(i);
         const OpDef& def = op_def(id);
-        if (has(def.traits, Trait::leaf) || (!options.op.empty() && def.name != options.op)) continue;
+        if (has(def.traits, Trait::leaf) || (!options.op.empty() && def.name != options.op))
+            continue;
         for (int t = 0; t < kDTypeCount; ++t) {
             if (def.dtypes.contains(static_cast<DType>(t))) runner.check(id, static_cast<DType>(t));
         }

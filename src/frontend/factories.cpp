@@ -23,7 +23,9 @@ Device device_of(const Make& make) {
 
 void check_sizes(std::string_view op, const Shape& shape) {
     for (const std::int64_t dim : shape) {
-        if (dim < 0) throw ShapeError(fmt::format("{}: negative size in {}", op, shape.str()), "sizes >= 0", shape.str());
+        if (dim < 0)
+            throw ShapeError(fmt::format("{}: negative size in {}", op, shape.str()), "sizes >= 0",
+                             shape.str());
     }
 }
 
@@ -62,7 +64,9 @@ Tensor ones(Shape shape, Make make) {
     return full(std::move(shape), 1, make);
 }
 Tensor empty(Shape shape, Make make) { return zeros(std::move(shape), make); }
-Tensor full_like(const Tensor& like, Scalar value) { return full(like.shape(), value, Make(like.dtype(), like.device())); }
+Tensor full_like(const Tensor& like, Scalar value) {
+    return full(like.shape(), value, Make(like.dtype(), like.device()));
+}
 Tensor zeros_like(const Tensor& like) { return full_like(like, 0); }
 Tensor ones_like(const Tensor& like) { return full_like(like, 1); }
 Tensor empty_like(const Tensor& like) { return full_like(like, 0); }
@@ -79,12 +83,14 @@ Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
 Tensor arange(Scalar start, Scalar stop, Scalar step, Make make) {
     const auto is_int = [](const Scalar& s) { return s.kind() <= Kind::integer; };
     for (const Scalar& s : {start, stop, step}) {
-        if (s.kind() == Kind::complex) throw ArgumentError(fmt::format("arange: {} is complex", s.str()));
+        if (s.kind() == Kind::complex)
+            throw ArgumentError(fmt::format("arange: {} is complex", s.str()));
     }
     const bool integral = is_int(start) && is_int(stop) && is_int(step);
     const double span = (stop.to_double() - start.to_double()) / step.to_double();
     if (!std::isfinite(span) || step.to_double() == 0) {
-        throw ArgumentError(fmt::format("arange: from {} to {} in steps of {} has no end", start.str(), stop.str(), step.str()));
+        throw ArgumentError(fmt::format("arange: from {} to {} in steps of {} has no end",
+                                        start.str(), stop.str(), step.str()));
     }
     std::int64_t count = 0;
     if (integral) {  // exact, where a double would round
@@ -99,7 +105,9 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, Make make) {
     const DType dtype = make.dtype.value_or(integral ? i64 : f32);
     const DType wide = integral ? i64 : f64;
     const Tensor at = positions({count}, 0, wide, make);
-    const auto number = [&](const Scalar& s) { return frontend::make_scalar(s, wide, device_of(make)); };
+    const auto number = [&](const Scalar& s) {
+        return frontend::make_scalar(s, wide, device_of(make));
+    };
     return (at * number(step) + number(start)).cast(dtype);
 }
 
@@ -114,7 +122,8 @@ Tensor linspace_f64(double start, double stop, std::int64_t count, const Make& m
     const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
     // The last number is stop itself, not what rounding makes of it.
     const Tensor even = at * number(step) + number(start);
-    return count > 1 ? select(at == number(static_cast<double>(count - 1)), number(stop), even) : even;
+    return count > 1 ? select(at == number(static_cast<double>(count - 1)), number(stop), even)
+                     : even;
 }
 
 }  // namespace
@@ -125,7 +134,8 @@ Tensor linspace(double start, double stop, std::int64_t count, Make make) {
 
 Tensor logspace(double start, double stop, std::int64_t count, double base, Make make) {
     const Tensor exponents = linspace_f64(start, stop, count, make);
-    return pow(frontend::make_scalar(base, f64, device_of(make)), exponents).cast(make.dtype.value_or(f32));
+    return pow(frontend::make_scalar(base, f64, device_of(make)), exponents)
+        .cast(make.dtype.value_or(f32));
 }
 
 Tensor scalar(Scalar value, Make make) {
@@ -137,7 +147,9 @@ Tensor scalar(Scalar value, Make make) {
 }
 
 Tensor tensor(std::initializer_list<double> values, DType dtype) {
-    return Tensor::from(std::span<const double>(values.begin(), values.size()), {static_cast<std::int64_t>(values.size())}).cast(dtype);
+    return Tensor::from(std::span<const double>(values.begin(), values.size()),
+                        {static_cast<std::int64_t>(values.size())})
+        .cast(dtype);
 }
 
 // ---- random
@@ -169,18 +181,27 @@ void manual_seed(std::uint64_t seed) {
     implicit_seed().drawn.store(0);
 }
 
-Tensor rand(const Tensor& key, Shape shape, Make make) { return key.random_uniform(std::move(shape), make.dtype.value_or(f32)); }
+Tensor rand(const Tensor& key, Shape shape, Make make) {
+    return key.random_uniform(std::move(shape), make.dtype.value_or(f32));
+}
 Tensor rand(Shape shape, Make make) { return rand(next_key(make), std::move(shape), make); }
-Tensor randn(const Tensor& key, Shape shape, Make make) { return key.random_normal(std::move(shape), make.dtype.value_or(f32)); }
+Tensor randn(const Tensor& key, Shape shape, Make make) {
+    return key.random_normal(std::move(shape), make.dtype.value_or(f32));
+}
 Tensor randn(Shape shape, Make make) { return randn(next_key(make), std::move(shape), make); }
 
 Tensor randint(const Tensor& key, std::int64_t low, std::int64_t high, Shape shape, Make make) {
-    if (low >= high) throw ArgumentError(fmt::format("randint: there is no integer from {} to below {}", low, high));
+    if (low >= high)
+        throw ArgumentError(
+            fmt::format("randint: there is no integer from {} to below {}", low, high));
     const auto range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-    if (range > (std::uint64_t{1} << 53)) throw ArgumentError(fmt::format("randint: from {} to {} is more than 2^53 integers", low, high));
+    if (range > (std::uint64_t{1} << 53))
+        throw ArgumentError(
+            fmt::format("randint: from {} to {} is more than 2^53 integers", low, high));
     // A fraction of 53 bits times the range: each integer's share is within 2^-53 of equal.
     const Tensor fraction = key.random_uniform(std::move(shape), f64);
-    const Tensor offset = (fraction * frontend::make_scalar(static_cast<double>(range), f64, key.device())).cast(i64);
+    const Tensor offset =
+        (fraction * frontend::make_scalar(static_cast<double>(range), f64, key.device())).cast(i64);
     return (offset + frontend::make_scalar(low, i64, key.device())).cast(make.dtype.value_or(i64));
 }
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Make make) {

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <atomic>
+#include <charconv>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -27,14 +27,18 @@ using PolicyMap = std::map<std::string, Policy, std::less<>>;
 
 void check(std::string_view op, const Policy& policy) {
     if (op == "*") {
-        if (policy.kind == Policy::Kind::force) throw ArgumentError("policy: '*' cannot force an implementation; name the op");
+        if (policy.kind == Policy::Kind::force)
+            throw ArgumentError("policy: '*' cannot force an implementation; name the op");
         return;
     }
     const std::vector<std::string> names = implementations(op);
-    if (policy.kind == Policy::Kind::force && std::find(names.begin(), names.end(), policy.implementation) == names.end()) {
-        throw ArgumentError(fmt::format("policy: {} has no implementation '{}' (it has {})", op, policy.implementation, fmt::join(names, ", ")));
+    if (policy.kind == Policy::Kind::force &&
+        std::find(names.begin(), names.end(), policy.implementation) == names.end()) {
+        throw ArgumentError(fmt::format("policy: {} has no implementation '{}' (it has {})", op,
+                                        policy.implementation, fmt::join(names, ", ")));
     }
-    if (policy.kind == Policy::Kind::benchmark && policy.cache == 0) throw ArgumentError(fmt::format("policy: {}: benchmark needs a cache of at least 1", op));
+    if (policy.kind == Policy::Kind::benchmark && policy.cache == 0)
+        throw ArgumentError(fmt::format("policy: {}: benchmark needs a cache of at least 1", op));
 }
 
 Policy parse_words(std::string_view op, std::string_view text) {
@@ -44,10 +48,13 @@ Policy parse_words(std::string_view op, std::string_view text) {
     if (text.starts_with("benchmark:")) {
         std::size_t cache = 0;
         const std::string_view digits = text.substr(10);
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), cache);
-        if (error == std::errc{} && end == digits.data() + digits.size()) return Policy::benchmark(cache);
+        const auto [end, error] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), cache);
+        if (error == std::errc{} && end == digits.data() + digits.size())
+            return Policy::benchmark(cache);
     }
-    throw ArgumentError(fmt::format("policy: {}: '{}' is none of default, force:NAME, benchmark, benchmark:N", op, text));
+    throw ArgumentError(fmt::format(
+        "policy: {}: '{}' is none of default, force:NAME, benchmark, benchmark:N", op, text));
 }
 
 PolicyMap parse_env(std::string_view text) {
@@ -58,8 +65,10 @@ PolicyMap parse_env(std::string_view text) {
         text.remove_prefix(std::min(end + 1, text.size()));
         if (entry.empty()) continue;
         const std::size_t equals = entry.find('=');
-        if (equals == std::string_view::npos) throw ArgumentError(fmt::format("LAZULI_POLICY: '{}' is not op=policy", entry));
-        out[std::string(entry.substr(0, equals))] = parse_words(entry.substr(0, equals), entry.substr(equals + 1));
+        if (equals == std::string_view::npos)
+            throw ArgumentError(fmt::format("LAZULI_POLICY: '{}' is not op=policy", entry));
+        out[std::string(entry.substr(0, equals))] =
+            parse_words(entry.substr(0, equals), entry.substr(equals + 1));
     }
     return out;
 }
@@ -76,7 +85,8 @@ PolicyMap parse_json(std::string_view text) {
             } else if (value.contains("benchmark")) {
                 out[op] = Policy::benchmark(value.at("benchmark").get<std::size_t>());
             } else {
-                throw ArgumentError(fmt::format("policy: {}: neither \"default\", \"force\" nor \"benchmark\"", op));
+                throw ArgumentError(fmt::format(
+                    "policy: {}: neither \"default\", \"force\" nor \"benchmark\"", op));
             }
         }
     } catch (const nlohmann::json::exception& e) {
@@ -95,7 +105,8 @@ std::string read_file(const std::string& path) {
 
 PolicyMap from_environment() {
     PolicyMap out;
-    if (const std::string path = env::text(env::Var::policy_file); !path.empty()) out = parse_json(read_file(path));
+    if (const std::string path = env::text(env::Var::policy_file); !path.empty())
+        out = parse_json(read_file(path));
     for (auto& [op, policy] : parse_env(env::text(env::Var::policy))) out[op] = policy;
     for (const auto& [op, policy] : out) check(op, policy);
     return out;
@@ -119,7 +130,8 @@ Process& process() {
     return p;
 }
 
-// Policies of this thread's scopes, innermost last, and the number of the whole set as last computed.
+// Policies of this thread's scopes, innermost last, and the number of the whole set as last
+// computed.
 struct ThreadPolicies {
     std::vector<std::pair<std::string, Policy>> scopes;
     std::uint64_t generation = 0;
@@ -156,7 +168,8 @@ void set_all(const PolicyMap& policies) {
 
 }  // namespace
 
-CallPlan validate(std::string_view op, std::span<const Tensor> inputs, std::span<const Attribute> attributes, const TensorSpec* wanted) {
+CallPlan validate(std::string_view op, std::span<const Tensor> inputs,
+                  std::span<const Attribute> attributes, const TensorSpec* wanted) {
     const OpId id = require_op(op);
     const OpDef& def = op_def(id);
     std::vector<TensorSpec> specs;
@@ -167,7 +180,8 @@ CallPlan validate(std::string_view op, std::span<const Tensor> inputs, std::span
         if (i < first) continue;
         const auto both = common ? promote(*common, specs[i].dtype) : specs[i].dtype;
         if (has(def.traits, Trait::promotes) && !both) {
-            throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", op, name(*common), specs[i].str()));
+            throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", op,
+                                         name(*common), specs[i].str()));
         }
         common = both;
     }
@@ -176,10 +190,15 @@ CallPlan validate(std::string_view op, std::span<const Tensor> inputs, std::span
         for (std::size_t i = first; i < specs.size(); ++i) specs[i].dtype = *common;
     }
     TensorSpec result = infer(id, specs, attributes, wanted);
-    return {id, {inputs.begin(), inputs.end()}, {attributes.begin(), attributes.end()}, std::move(result)};
+    return {id,
+            {inputs.begin(), inputs.end()},
+            {attributes.begin(), attributes.end()},
+            std::move(result)};
 }
 
-Tensor capture(const CallPlan& plan) { return call(op_def(plan.op).name, plan.inputs, plan.attributes, &plan.result); }
+Tensor capture(const CallPlan& plan) {
+    return call(op_def(plan.op).name, plan.inputs, plan.attributes, &plan.result);
+}
 
 void set_policy(std::string_view op, const Policy& policy) { set_all({{std::string(op), policy}}); }
 
@@ -216,7 +235,9 @@ PolicyScope::~PolicyScope() {
 
 std::vector<std::string> implementations(std::string_view op) {
     const OpDef& def = op_def(require_op(op));
-    if (!def.is_composite()) throw ArgumentError(fmt::format("{} is a core op: it has no implementations to choose from", op));
+    if (!def.is_composite())
+        throw ArgumentError(
+            fmt::format("{} is a core op: it has no implementations to choose from", op));
     std::vector<std::string> names;
     for (const Implementation& i : def.implementations) names.emplace_back(i.name);
     return names;
@@ -231,7 +252,8 @@ std::uint64_t policy_set() {
     const std::uint64_t now = process().generation.load(std::memory_order_acquire);
     if (thread_policies.generation != now) {
         std::string text;
-        for (const auto& [op, policy] : effective()) text += fmt::format("{}={};", op, text_of(policy));
+        for (const auto& [op, policy] : effective())
+            text += fmt::format("{}={};", op, text_of(policy));
         thread_policies.number = ir::intern(text);
         thread_policies.generation = now;
     }

@@ -12,7 +12,9 @@ using frontend::Call;
 using frontend::OpRef;
 
 Tensor record(const OpRef& op, const Operand& x) { return frontend::record_unary(op, x); }
-Tensor record(const OpRef& op, const Operand& x, const Operand& y) { return frontend::record_binary(op, x, y); }
+Tensor record(const OpRef& op, const Operand& x, const Operand& y) {
+    return frontend::record_binary(op, x, y);
+}
 template <class... Args>
 Tensor record(const OpRef& op, const Operand& x, Args&... args) {
     Call call(op);

@@ -28,10 +28,12 @@ Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
     const Tensor tensor = as_tensor(x);
     const Shape& shape = frontend::require_node("slice", tensor).spec.shape;
     if (steps.empty()) steps = Shape::filled(shape.rank(), 1);
-    if (starts.rank() != shape.rank() || stops.rank() != shape.rank() || steps.rank() != shape.rank()) {
-        throw ShapeError(fmt::format("slice: starts {}, stops {} and steps {} need one entry a dimension of {}", starts.str(), stops.str(),
-                                     steps.str(), shape.str()),
-                         shape.str(), starts.str());
+    if (starts.rank() != shape.rank() || stops.rank() != shape.rank() ||
+        steps.rank() != shape.rank()) {
+        throw ShapeError(
+            fmt::format("slice: starts {}, stops {} and steps {} need one entry a dimension of {}",
+                        starts.str(), stops.str(), steps.str(), shape.str()),
+            shape.str(), starts.str());
     }
     // numpy's rule: negative positions count from the end, then everything is cut to the ends.
     Ints sizes;
@@ -39,19 +41,27 @@ Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
         const std::int64_t size = shape[i];
         const std::int64_t step = steps[i];
         if (step == 0) {
-            throw ShapeError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i, shape.str(), steps.str()), "step != 0",
-                             steps.str());
+            throw ShapeError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
+                                         shape.str(), steps.str()),
+                             "step != 0", steps.str());
         }
         const std::int64_t low = step > 0 ? 0 : -1;
         const std::int64_t high = step > 0 ? size : size - 1;
-        const auto position = [&](std::int64_t p) { return std::clamp(p < 0 && p >= -size ? p + size : p < -size ? low : p, low, high); };
+        const auto position = [&](std::int64_t p) {
+            return std::clamp(p < 0 && p >= -size ? p + size : p < -size ? low : p, low, high);
+        };
         const std::int64_t start = position(starts[i]);
         const std::int64_t stop = position(stops[i]);
         const std::int64_t span = step > 0 ? stop - start : start - stop;
-        const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
-        const std::int64_t count = span <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride) + 1;
+        const std::uint64_t stride =
+            step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
+        const std::int64_t count =
+            span <= 0
+                ? 0
+                : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride) + 1;
         sizes.push_back(count);
-        // One form a box: where the step is never taken it is 1, where the box is empty it starts at 0.
+        // One form a box: where the step is never taken it is 1, where the box is empty it starts
+        // at 0.
         starts[i] = count > 0 ? start : 0;
         steps[i] = count > 1 ? step : 1;
     }
@@ -63,12 +73,14 @@ Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
     return call.done();
 }
 
-Tensor dot_general(const Operand& x, const Operand& y, Axes lhs_contract, Axes rhs_contract, Axes lhs_batch, Axes rhs_batch) {
+Tensor dot_general(const Operand& x, const Operand& y, Axes lhs_contract, Axes rhs_contract,
+                   Axes lhs_batch, Axes rhs_batch) {
     static const OpRef op("dot_general");
     const auto counted = [](const Operand& side, Axes& axes) {
         const Tensor tensor = as_tensor(side);
         axes.given = true;  // no axes means none, not all
-        return ensure_axes("dot_general", axes, frontend::require_node("dot_general", tensor).spec.shape);
+        return ensure_axes("dot_general", axes,
+                           frontend::require_node("dot_general", tensor).spec.shape);
     };
     Call call(op);
     call.arg(x).arg(y);
@@ -83,7 +95,8 @@ Tensor concat(std::span<const Tensor> tensors, Axis axis) {
     static const OpRef op("concat");
     if (tensors.empty()) throw ArgumentError("concat: no tensors given");
     AttrWords words;
-    words.integer(ensure_axis("concat", axis, frontend::require_node("concat", tensors[0]).spec.shape));
+    words.integer(
+        ensure_axis("concat", axis, frontend::require_node("concat", tensors[0]).spec.shape));
     return frontend::record_list(op, tensors, words.words(), nullptr);
 }
 
@@ -102,36 +115,45 @@ Tensor custom_call(std::string_view target, std::span<const Tensor> inputs, Tens
     return frontend::record_list(op, inputs, words.words(), &result);
 }
 
-Tensor call(std::string_view name, std::span<const Tensor> inputs, std::span<const Attribute> attributes, const TensorSpec* wanted) {
+Tensor call(std::string_view name, std::span<const Tensor> inputs,
+            std::span<const Attribute> attributes, const TensorSpec* wanted) {
     const OpRef op(name);
-    if (has(op.def->traits, Trait::leaf)) throw ArgumentError(fmt::format("call: '{}' is a leaf, not an operation", name));
+    if (has(op.def->traits, Trait::leaf))
+        throw ArgumentError(fmt::format("call: '{}' is a leaf, not an operation", name));
     if (attributes.size() != op.def->attrs.size()) {
-        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", name, op.def->attrs.size(), attributes.size()));
+        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", name,
+                                        op.def->attrs.size(), attributes.size()));
     }
     AttrWords words;
-    for (std::size_t i = 0; i < attributes.size(); ++i) words.append(name, op.def->attrs[i], attributes[i]);
+    for (std::size_t i = 0; i < attributes.size(); ++i)
+        words.append(name, op.def->attrs[i], attributes[i]);
     return frontend::record_list(op, inputs, words.words(), wanted);
 }
 
 std::vector<Tensor> record(const Program& program, std::span<const Tensor> params) {
     if (params.size() != program.params().size()) {
-        throw ArgumentError(fmt::format("record: the program has {} parameters, {} given", program.params().size(), params.size()));
+        throw ArgumentError(fmt::format("record: the program has {} parameters, {} given",
+                                        program.params().size(), params.size()));
     }
     for (std::size_t i = 0; i < params.size(); ++i) {
         const TensorSpec& given = frontend::require_node("record", params[i]).spec;
         const Param& param = program.params()[i];
         if (!(given == param.spec)) {
-            throw ShapeError(fmt::format("record: the parameter {} is {}, given {}", param.name, param.spec.str(), given.str()),
+            throw ShapeError(fmt::format("record: the parameter {} is {}, given {}", param.name,
+                                         param.spec.str(), given.str()),
                              param.spec.str(), given.str());
         }
     }
     std::vector<Tensor> values;
-    const auto value = [&](ValueRef v) { return v.is_param() ? params[v.index()] : values[v.index()]; };
+    const auto value = [&](ValueRef v) {
+        return v.is_param() ? params[v.index()] : values[v.index()];
+    };
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < program.size(); ++i) {
         const Operation operation = program.operation(i);
         inputs.clear();
-        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(value(operation.input(k)));
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            inputs.push_back(value(operation.input(k)));
         const TensorSpec spec = operation.spec();
         const OpRef op(operation.def().name);
         values.push_back(frontend::record_list(op, inputs, operation.attrs().words(), &spec));
@@ -141,7 +163,9 @@ std::vector<Tensor> record(const Program& program, std::span<const Tensor> param
     return results;
 }
 
-Tensor where(const Operand& condition, const Operand& x, const Operand& y) { return select(condition, x, y); }
+Tensor where(const Operand& condition, const Operand& x, const Operand& y) {
+    return select(condition, x, y);
+}
 
 Tensor Tensor::transpose() const {
     Ints axes;
@@ -152,7 +176,8 @@ Tensor Tensor::transpose() const {
 Tensor Tensor::transpose(Axis a, Axis b) const {
     Ints axes;
     for (int i = 0; i < rank(); ++i) axes.push_back(i);
-    std::swap(axes[static_cast<int>(ensure_axis("transpose", a, shape()))], axes[static_cast<int>(ensure_axis("transpose", b, shape()))]);
+    std::swap(axes[static_cast<int>(ensure_axis("transpose", a, shape()))],
+              axes[static_cast<int>(ensure_axis("transpose", b, shape()))]);
     return permute(Axes(axes));
 }
 

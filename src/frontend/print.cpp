@@ -43,7 +43,8 @@ class Formatter {
 
     void settle() {
         // numpy's rule for when an exponent is needed
-        scientific_ = largest_ >= 1e16 || (largest_ > 0 && smallest_ < 1e-4) || (largest_ > 0 && largest_ / smallest_ > 1000);
+        scientific_ = largest_ >= 1e16 || (largest_ > 0 && smallest_ < 1e-4) ||
+                      (largest_ > 0 && largest_ / smallest_ > 1000);
         if (kind(dtype_) < Kind::floating) scientific_ = false;
         for (const Scalar& value : values_) {
             if (value.kind() < Kind::floating) continue;
@@ -53,7 +54,9 @@ class Formatter {
         for (const Scalar& value : values_) width_ = std::max(width_, plain(value).size());
     }
 
-    std::string text(const Scalar& value) const { return fmt::format("{:>{}}", plain(value), width_); }
+    std::string text(const Scalar& value) const {
+        return fmt::format("{:>{}}", plain(value), width_);
+    }
 
    private:
     struct Widths {
@@ -61,12 +64,14 @@ class Formatter {
         std::size_t fraction = 0;
     };
 
-
-    /// The digits of a finite number: as few as tell it from its neighbours of the type, and at most `precision_` behind the point.
+    /// The digits of a finite number: as few as tell it from its neighbours of the type, and at
+    /// most `precision_` behind the point.
     NumberText split(double v) const {
         const int digits = unique_digits(v);
-        std::string text = scientific_ ? fmt::format("{:.{}e}", v, std::min(digits - 1, precision_))
-                                       : fmt::format("{:.{}f}", v, std::min(fraction_digits(v, digits), precision_));
+        std::string text =
+            scientific_
+                ? fmt::format("{:.{}e}", v, std::min(digits - 1, precision_))
+                : fmt::format("{:.{}f}", v, std::min(fraction_digits(v, digits), precision_));
         NumberText out;
         if (const std::size_t e = text.find('e'); e != std::string::npos) {
             out.exponent = text.substr(e);
@@ -84,7 +89,8 @@ class Formatter {
         if (v == 0) return 1;
         for (int digits = 1; digits < 17; ++digits) {
             const double back = std::stod(fmt::format("{:.{}e}", v, digits - 1));
-            if (Scalar(back).as(real_part(dtype_)) == Scalar(v).as(real_part(dtype_))) return digits;
+            if (Scalar(back).as(real_part(dtype_)) == Scalar(v).as(real_part(dtype_)))
+                return digits;
         }
         return 17;
     }
@@ -104,10 +110,12 @@ class Formatter {
     std::string real(double v, int part) const {
         const Widths& w = widths_[part];
         const std::size_t full = w.whole + 1 + w.fraction + (scientific_ ? 4 : 0);
-        if (!std::isfinite(v)) return fmt::format("{:>{}}", std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf", full);
+        if (!std::isfinite(v))
+            return fmt::format("{:>{}}", std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf", full);
         const NumberText t = split(v);
         // Scientific notation fills with zeros, positional notation with blanks.
-        const std::string filled = t.fraction + std::string(w.fraction - t.fraction.size(), scientific_ ? '0' : ' ');
+        const std::string filled =
+            t.fraction + std::string(w.fraction - t.fraction.size(), scientific_ ? '0' : ' ');
         return fmt::format("{:>{}}.{}{}", t.whole, w.whole, filled, t.exponent);
     }
 
@@ -122,7 +130,8 @@ class Formatter {
                 const std::size_t used = imaginary.find_last_not_of(' ') + 1;
                 imaginary.insert(used, "j");
                 const std::size_t first = imaginary.find_first_not_of(' ');
-                return real(value.to_double(), 0) + (std::signbit(im) && !std::isnan(im) ? "-" : "+") + imaginary.substr(first);
+                return real(value.to_double(), 0) +
+                       (std::signbit(im) && !std::isnan(im) ? "-" : "+") + imaginary.substr(first);
             }
         }
         __builtin_unreachable();
@@ -141,7 +150,11 @@ class Formatter {
 class Layout {
    public:
     Layout(const TensorSpec& spec, const unsigned char* data, const PrintOptions& options)
-        : spec_(spec), data_(data), options_(options), strides_(dense_strides(spec.shape)), format_(spec.dtype, options.precision) {
+        : spec_(spec),
+          data_(data),
+          options_(options),
+          strides_(dense_strides(spec.shape)),
+          format_(spec.dtype, options.precision) {
         summary_ = spec.shape.numel() > options.threshold;
     }
 
@@ -160,14 +173,18 @@ class Layout {
     }
 
    private:
-    Scalar element(std::int64_t at) const { return load_scalar(spec_.dtype, data_ + static_cast<std::size_t>(at) * size_of(spec_.dtype)); }
+    Scalar element(std::int64_t at) const {
+        return load_scalar(spec_.dtype,
+                           data_ + static_cast<std::size_t>(at) * size_of(spec_.dtype));
+    }
 
     /// The positions of dimension `d` that are shown; -1 stands for the gap.
     std::vector<std::int64_t> shown(int d) const {
         const std::int64_t size = spec_.shape[d];
         std::vector<std::int64_t> out;
         for (std::int64_t i = 0; i < size; ++i) {
-            if (summary_ && size > 2 * options_.edge && i >= options_.edge && i < size - options_.edge) {
+            if (summary_ && size > 2 * options_.edge && i >= options_.edge &&
+                i < size - options_.edge) {
                 if (i == options_.edge) out.push_back(-1);
                 continue;
             }
@@ -197,7 +214,8 @@ class Layout {
         std::size_t line = static_cast<std::size_t>(d) + 1;
         for (const std::int64_t i : shown(d)) {
             if (last) {
-                const std::string item = i < 0 ? "..." : format_.text(element(base + i * strides_[d]));
+                const std::string item =
+                    i < 0 ? "..." : format_.text(element(base + i * strides_[d]));
                 constexpr std::size_t kLine = 75;
                 if (!first && line + 1 + item.size() > kLine) {
                     while (out.back() == ' ') out.pop_back();
@@ -210,7 +228,9 @@ class Layout {
                 out += item;
                 line += item.size();
             } else {
-                if (!first) out += std::string(static_cast<std::size_t>(spec_.shape.rank() - d - 1), '\n') + indent;
+                if (!first)
+                    out += std::string(static_cast<std::size_t>(spec_.shape.rank() - d - 1), '\n') +
+                           indent;
                 if (i < 0) {
                     out += "...";
                 } else {
@@ -246,7 +266,8 @@ std::string Tensor::str(const PrintOptions& options) const {
     if (!defined()) return "Tensor()";
     if (!options.eval) {
         const ir::Node& node = *frontend::node_of(*this);
-        return fmt::format("Tensor(op={}, shape={}, dtype={}, {})", op(), shape().str(), lazuli::name(dtype()), state_text(node));
+        return fmt::format("Tensor(op={}, shape={}, dtype={}, {})", op(), shape().str(),
+                           lazuli::name(dtype()), state_text(node));
     }
     eval();
     std::vector<unsigned char> bytes(static_cast<std::size_t>(spec().nbytes()));
@@ -255,11 +276,14 @@ std::string Tensor::str(const PrintOptions& options) const {
 }
 
 void print(const Tensor& tensor, const PrintOptions& options) {
-    const std::string text = tensor.str({options.eval || env::flag(env::Var::print_eval), options.precision, options.threshold, options.edge});
+    const std::string text = tensor.str({options.eval || env::flag(env::Var::print_eval),
+                                         options.precision, options.threshold, options.edge});
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fputc('\n', stdout);
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.str({.eval = env::flag(env::Var::print_eval)}); }
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+    return out << tensor.str({.eval = env::flag(env::Var::print_eval)});
+}
 
 }  // namespace lazuli

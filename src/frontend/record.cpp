@@ -16,7 +16,8 @@ using ir::Node;
 using ir::State;
 
 ir::Node& require_node(std::string_view op, const Tensor& tensor) {
-    if (!tensor.defined()) throw ArgumentError(fmt::format("{}: an operand is an empty Tensor", op));
+    if (!tensor.defined())
+        throw ArgumentError(fmt::format("{}: an operand is an empty Tensor", op));
     return *node_of(tensor);
 }
 
@@ -26,7 +27,8 @@ std::uint32_t depth_of(const Node& input) {
     return input.state.load(std::memory_order_relaxed) == State::available ? 0 : input.depth;
 }
 
-/// Makes room for more inputs or attribute words than fit the node: a second slot, or the heap beyond that.
+/// Makes room for more inputs or attribute words than fit the node: a second slot, or the heap
+/// beyond that.
 void* overflow_room(Arena& arena, std::size_t count) {
     return count > ir::kSlotWords ? new std::uint64_t[count] : arena.allocate();
 }
@@ -39,9 +41,12 @@ Device device_of(std::string_view op, std::span<Node* const> nodes) {
     for (const Node* node : nodes) {
         if (node->device == nodes[0]->device) continue;
         const ir::Engine* engine = ir::find_engine();
-        const auto name = [&](Device d) { return engine != nullptr ? engine->device_name(d) : fmt::format("{}", d.number()); };
-        throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}", op, nodes[0]->spec.str(),
-                                      name(nodes[0]->device), node->spec.str(), name(node->device)));
+        const auto name = [&](Device d) {
+            return engine != nullptr ? engine->device_name(d) : fmt::format("{}", d.number());
+        };
+        throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}",
+                                      op, nodes[0]->spec.str(), name(nodes[0]->device),
+                                      node->spec.str(), name(node->device)));
     }
     return nodes[0]->device;
 }
@@ -60,13 +65,17 @@ template <class T>
 
 }  // namespace
 
-Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<Node* const> inputs, std::span<const std::uint64_t> words) {
+Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<Node* const> inputs,
+                 std::span<const std::uint64_t> words) {
     Arena& arena = ir::arena();
     Node* node = nullptr;
     try {
-        if (inputs.size() > UINT16_MAX) throw ArgumentError(fmt::format("{}: more than {} operands", op.def->name, UINT16_MAX));
-        Node** far_inputs = inputs.size() > Node::kInlineInputs ? put_far<Node*>(arena, inputs) : nullptr;
-        std::uint64_t* far_words = words.size() > Node::kInlineWords ? put_far<std::uint64_t>(arena, words) : nullptr;
+        if (inputs.size() > UINT16_MAX)
+            throw ArgumentError(fmt::format("{}: more than {} operands", op.def->name, UINT16_MAX));
+        Node** far_inputs =
+            inputs.size() > Node::kInlineInputs ? put_far<Node*>(arena, inputs) : nullptr;
+        std::uint64_t* far_words =
+            words.size() > Node::kInlineWords ? put_far<std::uint64_t>(arena, words) : nullptr;
         node = new (arena.allocate()) Node;
         if (far_inputs != nullptr) {
             node->inputs_far = far_inputs;
@@ -93,7 +102,8 @@ Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<Node
     for (const Node* input : inputs) depth = std::max(depth, depth_of(*input));
     node->depth = depth + 1;
     Tensor tensor = Tensor::adopt(node);
-    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]] after_record(arena, *node);
+    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]]
+        after_record(arena, *node);
     return tensor;
 }
 
@@ -119,7 +129,8 @@ Tensor fast_node(const OpRef& op, const Node& like, const Operand* const (&opera
     }
     node->depth = depth + 1;
     Tensor tensor = Tensor::adopt(node);
-    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]] after_record(arena, *node);
+    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]]
+        after_record(arena, *node);
     return tensor;
 }
 
@@ -130,8 +141,10 @@ constexpr Trait kPlain = Trait::elementwise | Trait::same_type;
 Tensor record_unary(const OpRef& op, const Operand& x) {
     if (!x.is_scalar() && x.node() != nullptr) {
         const Node& a = *static_cast<Node*>(x.node());
-        // Ranks beyond the inline ones may throw while copying the shape: the general way is careful about that.
-        if (has(op.def->traits, kPlain) && op.def->dtypes.contains(a.spec.dtype) && a.spec.shape.rank() <= Shape::kInline) [[likely]] {
+        // Ranks beyond the inline ones may throw while copying the shape: the general way is
+        // careful about that.
+        if (has(op.def->traits, kPlain) && op.def->dtypes.contains(a.spec.dtype) &&
+            a.spec.shape.rank() <= Shape::kInline) [[likely]] {
             return fast_node<1>(op, a, {&x});
         }
     }
@@ -142,8 +155,9 @@ Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y) {
     if (!x.is_scalar() && !y.is_scalar() && x.node() != nullptr && y.node() != nullptr) {
         const Node& a = *static_cast<Node*>(x.node());
         const Node& b = *static_cast<Node*>(y.node());
-        if (has(op.def->traits, kPlain) && a.spec.dtype == b.spec.dtype && op.def->dtypes.contains(a.spec.dtype) &&
-            a.device == b.device && a.spec.shape.rank() <= Shape::kInline && a.spec.shape == b.spec.shape) [[likely]] {
+        if (has(op.def->traits, kPlain) && a.spec.dtype == b.spec.dtype &&
+            op.def->dtypes.contains(a.spec.dtype) && a.device == b.device &&
+            a.spec.shape.rank() <= Shape::kInline && a.spec.shape == b.spec.shape) [[likely]] {
             return fast_node<2>(op, a, {&x, &y});
         }
     }
@@ -154,7 +168,9 @@ void Call::too_many() { throw InternalError("more operands than a declared op ca
 
 const Shape& Call::first_shape() const {
     static const Shape none{};
-    return inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr ? none : static_cast<Node*>(inputs_[0]->node())->spec.shape;
+    return inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr
+               ? none
+               : static_cast<Node*>(inputs_[0]->node())->spec.shape;
 }
 
 Call& Call::arg(const Axes& v) {
@@ -183,7 +199,8 @@ bool Call::is_plain() const {
     for (int i = 1; i < count_; ++i) {
         if (inputs_[i]->is_scalar() || inputs_[i]->node() == nullptr) return false;
         const Node& node = *static_cast<const Node*>(inputs_[i]->node());
-        if ((unify && node.spec.dtype != first.spec.dtype) || !(node.device == first.device)) return false;
+        if ((unify && node.spec.dtype != first.spec.dtype) || !(node.device == first.device))
+            return false;
     }
     return true;
 }
@@ -212,7 +229,8 @@ Tensor Call::done_promoting() {
     const Node* some_tensor = nullptr;
     for (int i = 0; i < count_; ++i) {
         if (inputs_[i]->is_scalar()) continue;
-        if (inputs_[i]->node() == nullptr) throw ArgumentError(fmt::format("{}: operand {} is an empty Tensor", def.name, i));
+        if (inputs_[i]->node() == nullptr)
+            throw ArgumentError(fmt::format("{}: operand {} is an empty Tensor", def.name, i));
         const Node& node = *static_cast<Node*>(inputs_[i]->node());
         if (some_tensor == nullptr) some_tensor = &node;
         if (i < first) continue;
@@ -221,14 +239,15 @@ Tensor Call::done_promoting() {
         } else if (*common != node.spec.dtype && has(def.traits, Trait::promotes)) {
             const auto both = promote(*common, node.spec.dtype);
             if (!both) {
-                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", def.name, name(*common),
-                                             node.spec.str()));
+                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them",
+                                             def.name, name(*common), node.spec.str()));
             }
             common = both;
         }
     }
-    const Device device = some_tensor != nullptr ? some_tensor->device
-                          : ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+    const Device device = some_tensor != nullptr         ? some_tensor->device
+                          : ir::find_engine() != nullptr ? ir::engine().default_device()
+                                                         : Device();
     bool weak_only = !common;
     for (int i = first; i < count_; ++i) {
         if (!inputs_[i]->is_scalar()) continue;
@@ -251,7 +270,9 @@ Tensor Call::done_promoting() {
     for (int i = 0; i < count_; ++i) {
         const Operand& operand = *inputs_[i];
         if (operand.is_scalar()) {
-            const DType dtype = i < first ? DType::boolean : unify && common ? *common : operand.scalar().default_dtype();
+            const DType dtype = i < first         ? DType::boolean
+                                : unify && common ? *common
+                                                  : operand.scalar().default_dtype();
             made[i] = make_scalar(operand.scalar(), dtype, device);
         } else {
             const Node& node = *static_cast<Node*>(operand.node());
@@ -279,7 +300,8 @@ Tensor Call::done_promoting() {
     return make_node(op_, std::move(spec), where, {nodes, count}, words_.words());
 }
 
-Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<const std::uint64_t> words, const TensorSpec* wanted) {
+Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
+                   std::span<const std::uint64_t> words, const TensorSpec* wanted) {
     const OpDef& def = *op.def;
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
     const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
@@ -289,10 +311,13 @@ Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<co
         for (std::size_t i = first; i < operands.size(); ++i) {
             const DType dtype = operands[i].dtype();
             const auto both = common ? promote(*common, dtype) : dtype;
-            if (!both) throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", def.name, name(*common), operands[i].spec().str()));
+            if (!both)
+                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them",
+                                             def.name, name(*common), operands[i].spec().str()));
             common = both;
         }
-        if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating) common = f32;
+        if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating)
+            common = f32;
         for (std::size_t i = first; i < operands.size(); ++i) {
             if (common && operands[i].dtype() != *common) operands[i] = operands[i].cast(*common);
         }
@@ -303,8 +328,9 @@ Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<co
         nodes.push_back(node_of(operand));
         specs.push_back(&nodes.back()->spec);
     }
-    const Device device = !nodes.empty() ? device_of(def.name, nodes)
-                          : ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+    const Device device = !nodes.empty()                 ? device_of(def.name, nodes)
+                          : ir::find_engine() != nullptr ? ir::engine().default_device()
+                                                         : Device();
     TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, words), wanted});
     for (Node* node : nodes) ir::retain(node);
     return make_node(op, std::move(spec), device, nodes, words);
@@ -316,7 +342,8 @@ Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
     const Scalar element = value.as(dtype);
     AttrWords words;
     words.scalar(element);
-    return make_node(is_constant_class(element) ? constant : parameter, {dtype, {}}, device, {}, words.words());
+    return make_node(is_constant_class(element) ? constant : parameter, {dtype, {}}, device, {},
+                     words.words());
 }
 
 // ---- unusual modes
@@ -324,14 +351,17 @@ Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
 void after_record(Arena& arena, Node& node) {
     ir::RecordingMode& mode = arena.mode;
     const bool computes = (node.flags & ir::kLeafFlag) == 0;
-    if (mode.graph_scope != nullptr) static_cast<ScopeState*>(mode.graph_scope)->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
+    if (mode.graph_scope != nullptr)
+        static_cast<ScopeState*>(mode.graph_scope)
+            ->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
     if (!computes) return;
     if (mode.eager > 0) {
         Node* target = &node;
         ir::engine().eval({&target, 1});
         return;
     }
-    if (node.depth >= mode.flush_limit) arena.update_flush_limit();  // nodes may have gone since it was set
+    if (node.depth >= mode.flush_limit)
+        arena.update_flush_limit();  // nodes may have gone since it was set
     if (mode.hold_flush > 0 || (!mode.pressure && node.depth < mode.flush_limit)) return;
     flush(arena, node);
 }

@@ -12,7 +12,8 @@ namespace lazuli::frontend {
 
 /// An op of the table, looked up once.
 struct OpRef {
-    explicit OpRef(std::string_view name) : id(require_op(name)), def(&op_def(id)), flags(ir::flags_of(*def)) {}
+    explicit OpRef(std::string_view name)
+        : id(require_op(name)), def(&op_def(id)), flags(ir::flags_of(*def)) {}
     OpId id;
     const OpDef* def;
     std::uint8_t flags;  // of its nodes
@@ -23,12 +24,15 @@ inline ir::Node* node_of(const Tensor& tensor) { return static_cast<ir::Node*>(t
 ir::Node& require_node(std::string_view op, const Tensor& tensor);
 
 /// A new node. `inputs` are references handed over to it (also where this throws).
-Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs, std::span<const std::uint64_t> words);
+Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs,
+                 std::span<const std::uint64_t> words);
 
-/// What follows the recording of a node in an unusual mode, or of one too deep: eager evaluation, scopes, flushing.
+/// What follows the recording of a node in an unusual mode, or of one too deep: eager evaluation,
+/// scopes, flushing.
 void after_record(ir::Arena& arena, ir::Node& node);
 
-/// An elementwise op on operands that need no promotion, no broadcast and no attributes; else the general way.
+/// An elementwise op on operands that need no promotion, no broadcast and no attributes; else the
+/// general way.
 Tensor record_unary(const OpRef& op, const Operand& x);
 Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y);
 
@@ -95,12 +99,14 @@ class Call {
 };
 
 /// The same for any number of tensors, with attributes in compact form.
-Tensor record_list(const OpRef& op, std::span<const Tensor> inputs, std::span<const std::uint64_t> words, const TensorSpec* wanted);
+Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
+                   std::span<const std::uint64_t> words, const TensorSpec* wanted);
 
 /// A tensor with a copy of dense host data, on the default device.
 Tensor make_data(const TensorSpec& spec, const void* data);
 
-/// A rank-0 tensor of this type: a constant where the value is one that rules may use, else a parameter.
+/// A rank-0 tensor of this type: a constant where the value is one that rules may use, else a
+/// parameter.
 Tensor make_scalar(const Scalar& value, DType dtype, Device device);
 
 }  // namespace lazuli::frontend

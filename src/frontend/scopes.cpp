@@ -76,8 +76,8 @@ GraphScope::~GraphScope() {
 std::vector<Tensor> GraphScope::recorded() const { return state_->nodes; }
 
 Program GraphScope::program() const {
-    // Results: recorded operations that no other recorded operation uses, each held by its own entry of the list alone or by
-    // the user too.
+    // Results: recorded operations that no other recorded operation uses, each held by its own
+    // entry of the list alone or by the user too.
     std::set<const ir::Node*> used;
     {
         const std::scoped_lock lock(ir::graph_lock());
@@ -88,17 +88,20 @@ Program GraphScope::program() const {
     std::vector<Tensor> results;
     for (const Tensor& t : state_->nodes) {
         const ir::Node* node = frontend::node_of(t);
-        if (!used.contains(node) && !has(op_def(node->op).traits, Trait::leaf)) results.push_back(t);
+        if (!used.contains(node) && !has(op_def(node->op).traits, Trait::leaf))
+            results.push_back(t);
     }
     return program(results);
 }
 
 Program GraphScope::program(std::span<const Tensor> results) const {
     std::vector<ir::Node*> targets;
-    for (const Tensor& t : results) targets.push_back(&frontend::require_node("GraphScope::program", t));
+    for (const Tensor& t : results)
+        targets.push_back(&frontend::require_node("GraphScope::program", t));
     ir::Capture captured;
     const std::scoped_lock lock(ir::graph_lock());
-    ir::capture(targets, {.first = state_->first_id, .last = ir::arena().current_id()}, false, captured);
+    ir::capture(targets, {.first = state_->first_id, .last = ir::arena().current_id()}, false,
+                captured);
     return captured.program();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What a thread is doing while it records: eager scopes, graph scopes, and the flushing of pending work.
+// What a thread is doing while it records: eager scopes, graph scopes, and the flushing of pending
+// work.
 
 #include <vector>
 
@@ -16,8 +17,8 @@ struct ScopeState {
     void* outer = nullptr;
 };
 
-/// Evaluates a node that became too deep, or that was recorded while buffers grew too much. Failure is not reported here: the
-/// node stays lazy, and whoever asks for its value gets the error.
+/// Evaluates a node that became too deep, or that was recorded while buffers grew too much. Failure
+/// is not reported here: the node stays lazy, and whoever asks for its value gets the error.
 void flush(ir::Arena& arena, ir::Node& node) noexcept;
 
 /// How often `flush` evaluated something.

@@ -53,7 +53,9 @@ class LiftedBuffer final : public Buffer {
 
 void check_sizes(std::string_view op, const TensorSpec& spec) {
     for (const std::int64_t dim : spec.shape) {
-        if (dim < 0) throw ShapeError(fmt::format("{}: negative size in {}", op, spec.str()), "sizes >= 0", spec.shape.str());
+        if (dim < 0)
+            throw ShapeError(fmt::format("{}: negative size in {}", op, spec.str()), "sizes >= 0",
+                             spec.shape.str());
     }
 }
 
@@ -70,8 +72,8 @@ Tensor Tensor::from_memory(const void* data, std::size_t count, DType dtype, Sha
     TensorSpec spec{dtype, std::move(shape)};
     check_sizes("Tensor::from", spec);
     if (static_cast<std::size_t>(spec.shape.numel()) != count) {
-        throw ShapeError(fmt::format("Tensor::from: {} values do not fill {}", count, spec.str()), spec.shape.str(),
-                         fmt::format("[{}]", count));
+        throw ShapeError(fmt::format("Tensor::from: {} values do not fill {}", count, spec.str()),
+                         spec.shape.str(), fmt::format("[{}]", count));
     }
     return frontend::make_data(spec, data);
 }
@@ -84,25 +86,31 @@ Tensor frontend::make_data(const TensorSpec& spec, const void* data) {
 }
 
 void Tensor::ragged(std::int64_t expected, std::int64_t actual) {
-    throw ShapeError(fmt::format("Tensor: rows of different lengths: {} and {}", expected, actual), fmt::format("[{}]", expected),
-                     fmt::format("[{}]", actual));
+    throw ShapeError(fmt::format("Tensor: rows of different lengths: {} and {}", expected, actual),
+                     fmt::format("[{}]", expected), fmt::format("[{}]", actual));
 }
 
-Tensor lift(const void* data, DType dtype, Shape shape, Ints strides, std::function<void()> release) {
+Tensor lift(const void* data, DType dtype, Shape shape, Ints strides,
+            std::function<void()> release) {
     TensorSpec spec{dtype, std::move(shape)};
     check_sizes("lift", spec);
     const std::int64_t bytes = spec.nbytes();
-    if (data == nullptr && bytes > 0) throw ArgumentError(fmt::format("lift: null memory for {}", spec.str()));
+    if (data == nullptr && bytes > 0)
+        throw ArgumentError(fmt::format("lift: null memory for {}", spec.str()));
     const Ints dense = dense_byte_strides(spec);
     if (strides.empty()) strides = dense;
     if (strides.rank() != spec.shape.rank()) {
-        throw ShapeError(fmt::format("lift: strides {} do not fit {}", strides.str(), spec.str()), spec.shape.str(), strides.str());
+        throw ShapeError(fmt::format("lift: strides {} do not fit {}", strides.str(), spec.str()),
+                         spec.shape.str(), strides.str());
     }
     bool is_dense = true;
-    for (int i = 0; i < strides.rank(); ++i) is_dense = is_dense && (spec.shape[i] <= 1 || strides[i] == dense[i]);
+    for (int i = 0; i < strides.rank(); ++i)
+        is_dense = is_dense && (spec.shape[i] <= 1 || strides[i] == dense[i]);
     const Device device = ir::engine().default_device();
-    auto buffer = std::make_shared<LiftedBuffer>(device, data, static_cast<std::size_t>(bytes), std::move(release));
-    return make_data({std::move(buffer), 0, std::move(strides), is_dense || bytes == 0}, std::move(spec), device);
+    auto buffer = std::make_shared<LiftedBuffer>(device, data, static_cast<std::size_t>(bytes),
+                                                 std::move(release));
+    return make_data({std::move(buffer), 0, std::move(strides), is_dense || bytes == 0},
+                     std::move(spec), device);
 }
 
 // ---- what it is
@@ -112,7 +120,8 @@ Device Tensor::device() const { return require_node("device", *this).device; }
 std::uint64_t Tensor::id() const { return require_node("id", *this).id; }
 std::string_view Tensor::op() const { return op_def(require_node("op", *this).op).name; }
 bool Tensor::is_materialized() const {
-    return require_node("is_materialized", *this).state.load(std::memory_order_acquire) == State::available;
+    return require_node("is_materialized", *this).state.load(std::memory_order_acquire) ==
+           State::available;
 }
 
 std::size_t Tensor::graph_size() const {
@@ -132,7 +141,8 @@ std::string Tensor::name() const { return ir::name_of(require_node("name", *this
 
 const Tensor& Tensor::eval() const {
     Node* node = &require_node("eval", *this);
-    if (node->state.load(std::memory_order_acquire) != State::available) ir::engine().eval({&node, 1});
+    if (node->state.load(std::memory_order_acquire) != State::available)
+        ir::engine().eval({&node, 1});
     return *this;
 }
 
@@ -155,7 +165,9 @@ Tensor Tensor::to(Device device) const {
 void Tensor::read_item(DType dtype, void* out) const {
     const TensorSpec& s = spec();
     if (s.shape.numel() != 1) {
-        throw ShapeError(fmt::format("item: needs one element, {} has {}", s.str(), s.shape.numel()), "1 element", s.shape.str());
+        throw ShapeError(
+            fmt::format("item: needs one element, {} has {}", s.str(), s.shape.numel()),
+            "1 element", s.shape.str());
     }
     eval();
     alignas(16) unsigned char element[16];
@@ -165,21 +177,26 @@ void Tensor::read_item(DType dtype, void* out) const {
 
 const void* Tensor::read_data(DType dtype) const {
     if (dtype != this->dtype()) {
-        throw DTypeError(fmt::format("data: {} is not made of {}; cast it first", spec().str(), lazuli::name(dtype)));
+        throw DTypeError(fmt::format("data: {} is not made of {}; cast it first", spec().str(),
+                                     lazuli::name(dtype)));
     }
     eval();
     const Binding& binding = node_of(*this)->value->binding;
     const auto* host = static_cast<const unsigned char*>(binding.buffer->host_data());
-    if (host == nullptr) throw DeviceError(fmt::format("data: {} lives where the host cannot read it; use to_vector()", spec().str()));
+    if (host == nullptr)
+        throw DeviceError(fmt::format(
+            "data: {} lives where the host cannot read it; use to_vector()", spec().str()));
     if (!binding.dense) {
-        throw ArgumentError(fmt::format("data: {} was lifted with strides and is not dense; use to_vector()", spec().str()));
+        throw ArgumentError(fmt::format(
+            "data: {} was lifted with strides and is not dense; use to_vector()", spec().str()));
     }
     return host + binding.offset;
 }
 
 void Tensor::read_dense(DType dtype, void* out) const {
     if (dtype != this->dtype()) {
-        throw DTypeError(fmt::format("to_vector: {} is not made of {}; cast it first", spec().str(), lazuli::name(dtype)));
+        throw DTypeError(fmt::format("to_vector: {} is not made of {}; cast it first", spec().str(),
+                                     lazuli::name(dtype)));
     }
     eval();
     ir::engine().download(*node_of(*this), out);
@@ -188,8 +205,9 @@ void Tensor::read_dense(DType dtype, void* out) const {
 Tensor::operator bool() const {
     const TensorSpec& s = spec();
     if (s.shape.numel() != 1) {
-        throw ShapeError(fmt::format("bool: the truth of {} is not one value; it has {} elements", s.str(), s.shape.numel()), "1 element",
-                         s.shape.str());
+        throw ShapeError(fmt::format("bool: the truth of {} is not one value; it has {} elements",
+                                     s.str(), s.shape.numel()),
+                         "1 element", s.shape.str());
     }
     return item<bool>();
 }
@@ -225,36 +243,47 @@ GraphStats graph_stats() {
 
 void ensure_same_device(std::string_view op, const Tensor& a, const Tensor& b) {
     if (a.device() == b.device()) return;
-    throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}", op, a.spec().str(),
-                                  ir::engine().device_name(a.device()), b.spec().str(), ir::engine().device_name(b.device())));
+    throw DeviceError(fmt::format("{}: operands live on different devices: {} on {}, {} on {}", op,
+                                  a.spec().str(), ir::engine().device_name(a.device()),
+                                  b.spec().str(), ir::engine().device_name(b.device())));
 }
 
 void ensure_same_dtype(std::string_view op, const TensorSpec& a, const TensorSpec& b) {
-    if (a.dtype != b.dtype) throw DTypeError(fmt::format("{}: operands have different types: {} and {}", op, a.str(), b.str()));
+    if (a.dtype != b.dtype)
+        throw DTypeError(
+            fmt::format("{}: operands have different types: {} and {}", op, a.str(), b.str()));
 }
 
 void ensure_dtype(std::string_view op, const TensorSpec& spec, DTypeSet allowed) {
-    if (!allowed.contains(spec.dtype)) throw DTypeError(fmt::format("{}: does not take {}", op, spec.str()));
+    if (!allowed.contains(spec.dtype))
+        throw DTypeError(fmt::format("{}: does not take {}", op, spec.str()));
 }
 
 void ensure_rank(std::string_view op, const TensorSpec& spec, int least, int most) {
     const int rank = spec.shape.rank();
     if (rank >= least && rank <= most) return;
-    const std::string expected = least == most ? fmt::format("rank {}", least) : fmt::format("rank {} to {}", least, most);
-    throw ShapeError(fmt::format("{}: expects {}, given {} (rank {})", op, expected, spec.str(), rank), expected, spec.shape.str());
+    const std::string expected =
+        least == most ? fmt::format("rank {}", least) : fmt::format("rank {} to {}", least, most);
+    throw ShapeError(
+        fmt::format("{}: expects {}, given {} (rank {})", op, expected, spec.str(), rank), expected,
+        spec.shape.str());
 }
 
 void ensure_shape(std::string_view op, const TensorSpec& spec, const Shape& expected) {
     bool fits = spec.shape.rank() == expected.rank();
-    for (int i = 0; fits && i < expected.rank(); ++i) fits = expected[i] == -1 || expected[i] == spec.shape[i];
+    for (int i = 0; fits && i < expected.rank(); ++i)
+        fits = expected[i] == -1 || expected[i] == spec.shape[i];
     if (!fits) {
-        throw ShapeError(fmt::format("{}: expects shape {}, given {}", op, expected.str(), spec.str()), expected.str(), spec.shape.str());
+        throw ShapeError(
+            fmt::format("{}: expects shape {}, given {}", op, expected.str(), spec.str()),
+            expected.str(), spec.shape.str());
     }
 }
 
 void ensure_same_shape(std::string_view op, const TensorSpec& a, const TensorSpec& b) {
     if (!(a.shape == b.shape)) {
-        throw ShapeError(fmt::format("{}: shapes differ: {} and {}", op, a.str(), b.str()), a.shape.str(), b.shape.str());
+        throw ShapeError(fmt::format("{}: shapes differ: {} and {}", op, a.str(), b.str()),
+                         a.shape.str(), b.shape.str());
     }
 }
 

@@ -77,17 +77,24 @@ Arena& acquire_arena() {
     (void)at_end;
     tls_arena = pool().take();
     const std::int64_t depth = env::integer(env::Var::flush_depth);
-    tls_arena->mode.flush_depth = depth == 0 || depth > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(depth);
+    tls_arena->mode.flush_depth =
+        depth == 0 || depth > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(depth);
     tls_arena->update_flush_limit();
     return *tls_arena;
 }
 
 void Arena::update_flush_limit() {
-    // One long chain is cut at the set depth. Many chains side by side are cut earlier the more nodes there are, so that a loop
-    // over a list of tensors does not grow without end either. Short chains stay: they are as large as what the user holds.
+    // One long chain is cut at the set depth. Many chains side by side are cut earlier the more
+    // nodes there are, so that a loop over a list of tensors does not grow without end either.
+    // Short chains stay: they are as large as what the user holds.
     const std::uint64_t nodes = live();
-    const std::uint32_t bound = nodes > 2'000'000 ? 8 : nodes > 1'000'000 ? 64 : nodes > 500'000 ? 1024 : UINT32_MAX;
-    mode.flush_limit = mode.flush_depth == UINT32_MAX ? UINT32_MAX : std::max(std::min(mode.flush_depth, bound), mode.flush_backoff);
+    const std::uint32_t bound = nodes > 2'000'000   ? 8
+                                : nodes > 1'000'000 ? 64
+                                : nodes > 500'000   ? 1024
+                                                    : UINT32_MAX;
+    mode.flush_limit = mode.flush_depth == UINT32_MAX
+                           ? UINT32_MAX
+                           : std::max(std::min(mode.flush_depth, bound), mode.flush_backoff);
 }
 
 ArenaStats arena_stats() { return pool().stats(); }
@@ -109,8 +116,9 @@ Arena::Slot* Arena::allocate_slow() {
     if (bump_ == bump_end_) {
         void* memory = std::aligned_alloc(kSlabBytes, kSlabBytes);
         if (memory == nullptr) throw std::bad_alloc();
-        // A thread that records little touches a few small pages of its first slab. One that records much gets huge pages, without
-        // which walking a graph of a million nodes is mostly a walk of page tables.
+        // A thread that records little touches a few small pages of its first slab. One that
+        // records much gets huge pages, without which walking a graph of a million nodes is mostly
+        // a walk of page tables.
         if (!slabs_.empty()) madvise(memory, kSlabBytes, MADV_HUGEPAGE);
         auto* slab = new (memory) Slab{this};
         try {
@@ -135,7 +143,8 @@ void Arena::free_remote(Slot* slot) noexcept {
     Slot* head = remote_.load(std::memory_order_relaxed);
     do {
         slot->next = head;
-    } while (!remote_.compare_exchange_weak(head, slot, std::memory_order_release, std::memory_order_relaxed));
+    } while (!remote_.compare_exchange_weak(head, slot, std::memory_order_release,
+                                            std::memory_order_relaxed));
 }
 
 void Arena::trim() {

@@ -1,8 +1,9 @@
 #pragma once
 
-// Where nodes live: slabs of equal slots, owned by one thread each. The owner takes and gives back slots without a lock or
-// an atomic; other threads give slots back through a list that the owner empties when it runs out. When a thread ends, its
-// arena waits for the next thread to take it over, so there are never more arenas than there were threads at once.
+// Where nodes live: slabs of equal slots, owned by one thread each. The owner takes and gives back
+// slots without a lock or an atomic; other threads give slots back through a list that the owner
+// empties when it runs out. When a thread ends, its arena waits for the next thread to take it
+// over, so there are never more arenas than there were threads at once.
 
 #include <atomic>
 #include <cstddef>
@@ -20,24 +21,29 @@ constexpr std::size_t kSlabBytes = std::size_t{2} << 20;  // a huge page
 /// A counter that only its owner changes and anybody may read.
 class OwnedCounter {
    public:
-    void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+    void add(std::uint64_t n) {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
     std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 
    private:
     std::atomic<std::uint64_t> value_{0};
 };
 
-/// What a thread is doing besides recording; read at every recorded operation, so it sits with the arena.
+/// What a thread is doing besides recording; read at every recorded operation, so it sits with the
+/// arena.
 struct RecordingMode {
     int eager = 0;                // depth of eager scopes
     void* graph_scope = nullptr;  // innermost GraphScope's state
-    int hold_flush = 0;           // depth of scopes in which pending work must not be evaluated by itself
-    bool pressure = false;        // buffers grew beyond the bound: evaluate at the next operation
-    bool unusual = false;         // any of the above asks for attention after recording
+    int hold_flush = 0;     // depth of scopes in which pending work must not be evaluated by itself
+    bool pressure = false;  // buffers grew beyond the bound: evaluate at the next operation
+    bool unusual = false;   // any of the above asks for attention after recording
     std::uint32_t flush_depth = UINT32_MAX;  // the bound as it was set
-    std::uint32_t flush_limit = UINT32_MAX;  // a node at least this deep is evaluated at once; lower while many nodes live
+    std::uint32_t flush_limit =
+        UINT32_MAX;  // a node at least this deep is evaluated at once; lower while many nodes live
 
-    std::uint32_t flush_backoff = 0;         // raised where evaluating failed, so that not every operation tries again
+    std::uint32_t flush_backoff =
+        0;  // raised where evaluating failed, so that not every operation tries again
 
     void update() { unusual = eager > 0 || graph_scope != nullptr || pressure; }
 };

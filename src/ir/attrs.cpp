@@ -1,5 +1,6 @@
-// Attributes as words. A list of axes packs its length and seven axes into the first word and eight into each further one;
-// a list of integers is its length and its values; a number is its kind and the bits of its parts; text is interned.
+// Attributes as words. A list of axes packs its length and seven axes into the first word and eight
+// into each further one; a list of integers is its length and its values; a number is its kind and
+// the bits of its parts; text is interned.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +28,9 @@ std::uint64_t axis_at(const std::uint64_t* words, std::uint64_t i) {
     return (words[byte / 8] >> (8 * (byte % 8))) & 0xff;
 }
 
-double canonical_nan(double v) { return std::isnan(v) ? std::numeric_limits<double>::quiet_NaN() : v; }
+double canonical_nan(double v) {
+    return std::isnan(v) ? std::numeric_limits<double>::quiet_NaN() : v;
+}
 
 struct Strings {
     std::shared_mutex mutex;
@@ -97,8 +100,10 @@ void check_attr_words(const OpDef& def, std::span<const std::uint64_t> words) {
         };
         if (length == 0) refuse("is cut off");
         if (attr.kind == AttrKind::boolean && word[0] > 1) refuse("is not true or false");
-        if (attr.kind == AttrKind::scalar && ((word[0] & 0xff) > 3 || word[0] > 0x1ff)) refuse("is of no known kind");
-        if (attr.kind == AttrKind::choice && word[0] >= attr.choices.size()) refuse("is none of its choices");
+        if (attr.kind == AttrKind::scalar && ((word[0] & 0xff) > 3 || word[0] > 0x1ff))
+            refuse("is of no known kind");
+        if (attr.kind == AttrKind::choice && word[0] >= attr.choices.size())
+            refuse("is none of its choices");
         if (attr.kind == AttrKind::text && !is_interned(word[0])) refuse("is no known text");
         if (attr.kind == AttrKind::axes) {
             const std::uint64_t count = word[0] & 0xff;
@@ -106,13 +111,15 @@ void check_attr_words(const OpDef& def, std::span<const std::uint64_t> words) {
             for (std::uint64_t i = 0; i < count; ++i) {
                 if (axis_at(word, i) >= Shape::kMaxRank) refuse("has an axis beyond 63");
             }
-            const std::uint64_t used = (count + 1) % 8;  // the rest of the last word must be zero: one form a list
+            const std::uint64_t used =
+                (count + 1) % 8;  // the rest of the last word must be zero: one form a list
             if (used != 0 && (word[length - 1] >> (8 * used)) != 0) refuse("is malformed");
             if (used == 0 && word[length - 1] != 0) refuse("is malformed");
         }
         at += length;
     }
-    if (at != words.size()) throw ArgumentError(fmt::format("{}: has attributes beyond its list", def.name));
+    if (at != words.size())
+        throw ArgumentError(fmt::format("{}: has attributes beyond its list", def.name));
 }
 
 }  // namespace ir
@@ -138,7 +145,8 @@ Ints Attrs::list(int index) const {
     if (def_->attrs[static_cast<std::size_t>(index)].kind == AttrKind::axes) {
         const auto count = static_cast<int>(w[0] & 0xff);
         out.resize(count);
-        for (int i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(axis_at(w, static_cast<std::uint64_t>(i)));
+        for (int i = 0; i < count; ++i)
+            out[i] = static_cast<std::int64_t>(axis_at(w, static_cast<std::uint64_t>(i)));
     } else {
         const auto count = static_cast<int>(w[0]);
         out.resize(count);
@@ -158,7 +166,8 @@ Attribute Attrs::get(int index) const {
         case AttrKind::axes:
         case AttrKind::ints: return list(index);
         case AttrKind::text: return text(index);
-        case AttrKind::choice: return std::string(def_->attrs[static_cast<std::size_t>(index)].choices[*word(index)]);
+        case AttrKind::choice:
+            return std::string(def_->attrs[static_cast<std::size_t>(index)].choices[*word(index)]);
     }
     __builtin_unreachable();
 }
@@ -183,7 +192,9 @@ void AttrWords::axes(std::span<const std::int64_t> v) {
     std::uint64_t word = v.size();
     std::uint64_t byte = 1;
     for (const std::int64_t axis : v) {
-        if (axis < 0 || axis >= Shape::kMaxRank) throw IndexError(fmt::format("axis {} is not between 0 and {}", axis, Shape::kMaxRank - 1));
+        if (axis < 0 || axis >= Shape::kMaxRank)
+            throw IndexError(
+                fmt::format("axis {} is not between 0 and {}", axis, Shape::kMaxRank - 1));
         word |= static_cast<std::uint64_t>(axis) << (8 * byte);
         if (++byte == 8) {
             push(word);
@@ -203,23 +214,30 @@ void AttrWords::text(std::string_view v) { push(ir::intern(v)); }
 
 void AttrWords::append(std::string_view op, const AttrDef& def, const Attribute& value) {
     const auto take = [&](auto&& set, const auto* v) {
-        if (v == nullptr) throw ArgumentError(fmt::format("{}: attribute '{}' is of another kind", op, def.name));
+        if (v == nullptr)
+            throw ArgumentError(fmt::format("{}: attribute '{}' is of another kind", op, def.name));
         set(*v);
     };
     switch (def.kind) {
         case AttrKind::boolean: return take([&](bool v) { boolean(v); }, std::get_if<bool>(&value));
-        case AttrKind::integer: return take([&](std::int64_t v) { integer(v); }, std::get_if<std::int64_t>(&value));
+        case AttrKind::integer:
+            return take([&](std::int64_t v) { integer(v); }, std::get_if<std::int64_t>(&value));
         case AttrKind::real: return take([&](double v) { real(v); }, std::get_if<double>(&value));
-        case AttrKind::scalar: return take([&](const Scalar& v) { scalar(v); }, std::get_if<Scalar>(&value));
-        case AttrKind::axes: return take([&](const Ints& v) { axes(v.dims()); }, std::get_if<Ints>(&value));
-        case AttrKind::ints: return take([&](const Ints& v) { ints(v.dims()); }, std::get_if<Ints>(&value));
-        case AttrKind::text: return take([&](const std::string& v) { text(v); }, std::get_if<std::string>(&value));
+        case AttrKind::scalar:
+            return take([&](const Scalar& v) { scalar(v); }, std::get_if<Scalar>(&value));
+        case AttrKind::axes:
+            return take([&](const Ints& v) { axes(v.dims()); }, std::get_if<Ints>(&value));
+        case AttrKind::ints:
+            return take([&](const Ints& v) { ints(v.dims()); }, std::get_if<Ints>(&value));
+        case AttrKind::text:
+            return take([&](const std::string& v) { text(v); }, std::get_if<std::string>(&value));
         case AttrKind::choice:
             return take(
                 [&](const std::string& v) {
                     const auto it = std::find(def.choices.begin(), def.choices.end(), v);
                     if (it == def.choices.end()) {
-                        throw ArgumentError(fmt::format("{}: {} is one of {}, not '{}'", op, def.name, fmt::join(def.choices, ", "), v));
+                        throw ArgumentError(fmt::format("{}: {} is one of {}, not '{}'", op,
+                                                        def.name, fmt::join(def.choices, ", "), v));
                     }
                     push(static_cast<std::uint64_t>(it - def.choices.begin()));
                 },

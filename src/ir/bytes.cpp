@@ -1,5 +1,6 @@
-// Program <-> compact bytes: the magic, a version, then numbers of variable length (seven bits a byte, signed ones zigzag).
-// Operations are named once in a table, so the bytes do not depend on the order of a process's op table.
+// Program <-> compact bytes: the magic, a version, then numbers of variable length (seven bits a
+// byte, signed ones zigzag). Operations are named once in a table, so the bytes do not depend on
+// the order of a process's op table.
 
 #include <fmt/format.h>
 
@@ -119,7 +120,8 @@ class Reader {
         switch (kind) {
             case AttrKind::boolean: return number() != 0;
             case AttrKind::integer: return integer();
-            case AttrKind::real: return Scalar::from_bits(Kind::floating, false, raw64(), 0).to_double();
+            case AttrKind::real:
+                return Scalar::from_bits(Kind::floating, false, raw64(), 0).to_double();
             case AttrKind::scalar: return scalar();
             case AttrKind::axes:
             case AttrKind::ints: return list();
@@ -171,10 +173,12 @@ std::string Program::bytes() const {
         const Operation operation = this->operation(i);
         w.number(ops.at(operation.op()));
         w.number(operation.input_count());
-        for (std::size_t k = 0; k < operation.input_count(); ++k) w.number(value_number(operation.input(k)));
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            w.number(value_number(operation.input(k)));
         w.spec(operation.spec());
         const Attrs attrs = operation.attrs();
-        for (std::size_t k = 0; k < operation.def().attrs.size(); ++k) w.attribute(attrs.get(static_cast<int>(k)));
+        for (std::size_t k = 0; k < operation.def().attrs.size(); ++k)
+            w.attribute(attrs.get(static_cast<int>(k)));
     }
     w.number(results().size());
     for (const ProgramResult& result : results()) {
@@ -214,7 +218,8 @@ Program Program::from_bytes(std::string_view bytes) {
         for (const AttrDef& attr : def.attrs) words.append(def.name, attr, r.attribute(attr.kind));
         const Value v = builder.op(ops[op], inputs, words.words(), &stated);
         if (!(v.spec() == stated)) {
-            r.fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(), stated.str()));
+            r.fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(),
+                               stated.str()));
         }
         values.push_back(v);
     }

@@ -1,7 +1,8 @@
 #pragma once
 
-// The canonical form of an operation: one header word, operands packed two to a word, the result's sizes, the attributes.
-// Capture writes it, programs keep it, hashing and comparison read it, and nothing else describes an operation.
+// The canonical form of an operation: one header word, operands packed two to a word, the result's
+// sizes, the attributes. Capture writes it, programs keep it, hashing and comparison read it, and
+// nothing else describes an operation.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace lazuli::ir {
 
-inline std::uint64_t header_word(OpId op, DType dtype, int rank, std::size_t inputs, std::size_t attr_words) {
+inline std::uint64_t header_word(OpId op, DType dtype, int rank, std::size_t inputs,
+                                 std::size_t attr_words) {
     return static_cast<std::uint64_t>(op) | (static_cast<std::uint64_t>(dtype) << 16) |
            (static_cast<std::uint64_t>(rank) << 24) | (static_cast<std::uint64_t>(inputs) << 32) |
            (static_cast<std::uint64_t>(attr_words) << 48);
@@ -35,7 +37,8 @@ class WordBuffer {
    public:
     /// Room for `count` more words, which the caller fills.
     std::uint64_t* append(std::size_t count) {
-        if (size_ + count > capacity_) [[unlikely]] grow(count);
+        if (size_ + count > capacity_) [[unlikely]]
+            grow(count);
         std::uint64_t* at = words_.get() + size_;
         size_ += count;
         return at;

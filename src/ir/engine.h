@@ -1,6 +1,7 @@
 #pragma once
 
-// The functions by which recording and reading call down to whoever computes, without linking to it. The runtime fills the table.
+// The functions by which recording and reading call down to whoever computes, without linking to
+// it. The runtime fills the table.
 
 #include <span>
 #include <string>

@@ -52,14 +52,16 @@ std::optional<std::string> name_of(const Node& node) {
 // ---- dropping ----
 
 void destroy(NodeHeader* header) noexcept {
-    // A list instead of recursion: dropping the end of a chain of a million nodes must not need a million stack frames.
+    // A list instead of recursion: dropping the end of a chain of a million nodes must not need a
+    // million stack frames.
     auto* first = static_cast<Node*>(header);
     const auto free_value = [](Node& node) {
         switch (node.state.load(std::memory_order_relaxed)) {
             case State::available: delete node.value; break;
             case State::failed: delete node.failure; break;
             case State::lazy:
-            case State::in_flight: break;  // whoever computes a node holds it, so none in flight comes here
+            case State::in_flight:
+                break;  // whoever computes a node holds it, so none in flight comes here
         }
         if ((node.flags & kNamedFlag) != 0) {
             const std::scoped_lock lock(names().mutex);
@@ -114,7 +116,8 @@ namespace {
 
 std::uint32_t next_epoch() {
     static std::uint32_t epoch = 0;  // under the graph lock
-    // A node that was last seen four thousand million captures ago would look seen; 0 is what a new node has.
+    // A node that was last seen four thousand million captures ago would look seen; 0 is what a new
+    // node has.
     if (++epoch == 0) ++epoch;
     return epoch;
 }
@@ -145,7 +148,8 @@ class Capturer {
             target->uses = UINT32_MAX;  // a result already: not to be kept a second time
         }
         for (Node* node : out_.kept) {
-            // More references than the captured graph accounts for: somebody else may ask for this value.
+            // More references than the captured graph accounts for: somebody else may ask for this
+            // value.
             if (node->refs.load(std::memory_order_relaxed) <= node->uses) continue;
             out_.results.push_back(node->position);
             out_.outputs.push_back(node);
@@ -175,7 +179,8 @@ class Capturer {
     }
 
     void add_param(Node& node) {
-        if (node.state.load(std::memory_order_acquire) == State::failed) std::rethrow_exception(*node.failure);
+        if (node.state.load(std::memory_order_acquire) == State::failed)
+            std::rethrow_exception(*node.failure);
         node.epoch = epoch_;
         node.uses = 0;
         node.position = ValueRef::param(out_.params.size()).raw;
@@ -190,7 +195,8 @@ class Capturer {
         const auto inputs = node.inputs();
         const auto attrs = node.words();
         const Shape& shape = node.spec.shape;
-        std::uint64_t* w = out_.words.append(1 + input_words(inputs.size()) + shape.size() + attrs.size());
+        std::uint64_t* w =
+            out_.words.append(1 + input_words(inputs.size()) + shape.size() + attrs.size());
         *w++ = header_word(node.op, node.spec.dtype, shape.rank(), inputs.size(), attrs.size());
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             Node& input = *inputs[i];
@@ -219,11 +225,13 @@ class Capturer {
 
 }  // namespace
 
-std::uint64_t program_hash(std::span<const std::uint64_t> words, std::span<const std::uint64_t> rest) {
+std::uint64_t program_hash(std::span<const std::uint64_t> words,
+                           std::span<const std::uint64_t> rest) {
     return hash_words(rest, hash_words(words));
 }
 
-void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool keep_held, Capture& out) {
+void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool keep_held,
+             Capture& out) {
     out.words.clear();
     out.rest.clear();
     out.params.clear();
@@ -241,7 +249,8 @@ Program Capture::program() const {
     std::vector<Param> list;
     std::set<std::string> taken;
     for (std::size_t i = 0; i < params.size(); ++i) {
-        std::string name = (params[i]->flags & kNamedFlag) != 0 ? name_of(*params[i]).value_or("") : "";
+        std::string name =
+            (params[i]->flags & kNamedFlag) != 0 ? name_of(*params[i]).value_or("") : "";
         if (name.empty() || taken.contains(name)) name = fmt::format("p{}", i);
         while (taken.contains(name)) name += '_';
         taken.insert(name);
@@ -250,13 +259,15 @@ Program Capture::program() const {
     std::vector<ProgramResult> result_list;
     std::set<std::string> taken_results;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        std::string name = (outputs[i]->flags & kNamedFlag) != 0 ? name_of(*outputs[i]).value_or("") : "";
+        std::string name =
+            (outputs[i]->flags & kNamedFlag) != 0 ? name_of(*outputs[i]).value_or("") : "";
         if (name.empty() || taken_results.contains(name)) name = default_result_name(i);
         while (taken_results.contains(name)) name += '_';
         taken_results.insert(name);
         result_list.push_back({std::move(name), ValueRef{results[i]}});
     }
-    return ProgramBuilder::from_words(std::move(list), {words.words().begin(), words.words().end()}, std::move(result_list));
+    return ProgramBuilder::from_words(std::move(list), {words.words().begin(), words.words().end()},
+                                      std::move(result_list));
 }
 
 std::size_t graph_size(Node* target) {

@@ -14,42 +14,50 @@
 
 namespace lazuli::ir {
 
-/// The one lock under which graphs are captured, states change and inputs are dropped. Held briefly; nothing runs under it.
+/// The one lock under which graphs are captured, states change and inputs are dropped. Held
+/// briefly; nothing runs under it.
 std::mutex& graph_lock();
 
-/// Takes the inputs of an available node away from it. The caller holds the lock and releases them after giving it up.
+/// Takes the inputs of an available node away from it. The caller holds the lock and releases them
+/// after giving it up.
 void detach_inputs(Node& node, std::vector<Node*>& released);
 
 /// Which nodes a capture may look into.
 struct CaptureBounds {
-    // Only lazy nodes with ids in [first, last] are operations; any other node is a parameter. Set by GraphScope.
+    // Only lazy nodes with ids in [first, last] are operations; any other node is a parameter. Set
+    // by GraphScope.
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
 };
 
-/// A graph as a program's canonical words, before it is one: cheap to make, to hash and to compare, and reused from capture to
-/// capture. `rest` holds the parameters' specs and the results, as Program hashes them.
+/// A graph as a program's canonical words, before it is one: cheap to make, to hash and to compare,
+/// and reused from capture to capture. `rest` holds the parameters' specs and the results, as
+/// Program hashes them.
 struct Capture {
     WordBuffer words;
     WordBuffer rest;
     std::vector<Node*> params;
-    std::vector<Node*> outputs;  // one a result: the targets, then interior nodes that are kept because somebody holds them
+    std::vector<Node*> outputs;  // one a result: the targets, then interior nodes that are kept
+                                 // because somebody holds them
     std::size_t op_count = 0;
     std::uint64_t hash = 0;
 
     /// The program, with the names that tensors were given.
     Program program() const;
 
-    std::vector<Node*> stack;   // scratch
-    std::vector<Node*> kept;    // scratch
+    std::vector<Node*> stack;  // scratch
+    std::vector<Node*> kept;   // scratch
     std::vector<std::uint32_t> results;
 };
 
-/// Captures the graph above the parameters and below `targets`. The caller holds the lock. Throws the error of a failed node.
-void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool keep_held, Capture& out);
+/// Captures the graph above the parameters and below `targets`. The caller holds the lock. Throws
+/// the error of a failed node.
+void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool keep_held,
+             Capture& out);
 
 /// The hash of a program, whether captured or built.
-std::uint64_t program_hash(std::span<const std::uint64_t> words, std::span<const std::uint64_t> rest);
+std::uint64_t program_hash(std::span<const std::uint64_t> words,
+                           std::span<const std::uint64_t> rest);
 
 /// The number of lazy operations a target stands on. The caller holds the lock.
 std::size_t graph_size(Node* target);

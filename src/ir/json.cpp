@@ -1,4 +1,5 @@
-// Program <-> JSON. Numbers of any kind are strings, because JSON has neither NaN nor integers beyond 2^53.
+// Program <-> JSON. Numbers of any kind are strings, because JSON has neither NaN nor integers
+// beyond 2^53.
 
 #include <fmt/format.h>
 
@@ -16,7 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
 
-Json list_json(const Ints& list) { return Json(std::vector<std::int64_t>(list.begin(), list.end())); }
+Json list_json(const Ints& list) {
+    return Json(std::vector<std::int64_t>(list.begin(), list.end()));
+}
 
 Json attr_json(const Attribute& value) {
     struct Writer {
@@ -70,7 +73,8 @@ Program read(const Json& json) {
     std::map<std::string, Value> values;
     for (const Json& param : json.at("params")) {
         const auto name = param.at("name").get<std::string>();
-        if (!values.emplace(name, builder.param(name, spec_of(param))).second) fail(fmt::format("'{}' stands twice", name));
+        if (!values.emplace(name, builder.param(name, spec_of(param))).second)
+            fail(fmt::format("'{}' stands twice", name));
     }
     const auto value = [&](const Json& name) {
         const auto it = values.find(name.get<std::string>());
@@ -90,11 +94,13 @@ Program read(const Json& json) {
         const TensorSpec stated = spec_of(op);
         const Value v = builder.op(id, inputs, words.words(), &stated);
         if (!(v.spec() == stated)) {
-            fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(), stated.str()));
+            fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(),
+                             stated.str()));
         }
         values.emplace(fmt::format("%{}", index++), v);
     }
-    for (const Json& result : json.at("results")) builder.result(value(result.at("value")), result.at("name").get<std::string>());
+    for (const Json& result : json.at("results"))
+        builder.result(value(result.at("value")), result.at("name").get<std::string>());
     return builder.build();
 }
 
@@ -105,17 +111,21 @@ std::string Program::json() const {
     json["lazuli_program"] = kVersion;
     json["params"] = Json::array();
     for (const Param& param : params()) {
-        json["params"].push_back({{"name", param.name}, {"dtype", name(param.spec.dtype)}, {"shape", list_json(param.spec.shape)}});
+        json["params"].push_back({{"name", param.name},
+                                  {"dtype", name(param.spec.dtype)},
+                                  {"shape", list_json(param.spec.shape)}});
     }
     json["operations"] = Json::array();
     for (std::size_t i = 0; i < size(); ++i) {
         const Operation operation = this->operation(i);
         const OpDef& def = operation.def();
         Json inputs = Json::array();
-        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(ir::value_text(*this, operation.input(k)));
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            inputs.push_back(ir::value_text(*this, operation.input(k)));
         Json attrs = Json::object();
         for (std::size_t k = 0; k < def.attrs.size(); ++k) {
-            attrs[std::string(def.attrs[k].name)] = attr_json(operation.attrs().get(static_cast<int>(k)));
+            attrs[std::string(def.attrs[k].name)] =
+                attr_json(operation.attrs().get(static_cast<int>(k)));
         }
         const TensorSpec spec = operation.spec();
         json["operations"].push_back({{"op", def.name},
@@ -126,7 +136,8 @@ std::string Program::json() const {
     }
     json["results"] = Json::array();
     for (const ProgramResult& result : results()) {
-        json["results"].push_back({{"name", result.name}, {"value", ir::value_text(*this, result.value)}});
+        json["results"].push_back(
+            {{"name", result.name}, {"value", ir::value_text(*this, result.value)}});
     }
     try {
         return json.dump(1);

@@ -1,7 +1,8 @@
 #pragma once
 
-// A recorded operation, or a value. Fields marked * change under the graph lock only (ir/graph.h); the others never change after
-// recording, so that recording on any thread reads them without a lock.
+// A recorded operation, or a value. Fields marked * change under the graph lock only (ir/graph.h);
+// the others never change after recording, so that recording on any thread reads them without a
+// lock.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ enum class State : std::uint8_t { lazy, in_flight, available, failed };
 enum Flag : std::uint8_t { kLeafFlag = 1, kKeepFlag = 2, kNamedFlag = 4 };
 
 inline std::uint8_t flags_of(const OpDef& def) {
-    return static_cast<std::uint8_t>((has(def.traits, Trait::leaf) ? kLeafFlag : 0) | (has(def.traits, Trait::keep_if_held) ? kKeepFlag : 0));
+    return static_cast<std::uint8_t>((has(def.traits, Trait::leaf) ? kLeafFlag : 0) |
+                                     (has(def.traits, Trait::keep_if_held) ? kKeepFlag : 0));
 }
 
 /// Set while a thread computes the node; others wait on it. Defined by the runtime.
@@ -37,22 +39,22 @@ struct Node : NodeHeader {
 
     // The first cache line: all that walking a graph needs.
     OpId op = 0;
-    std::uint16_t input_count = 0;        // *
-    std::uint32_t depth = 0;              // longest chain of lazy nodes ending here, when it was recorded
-    std::uint32_t epoch = 0;              // * of the last capture that saw this node
-    std::uint32_t uses = 0;               // * within that capture
-    std::uint32_t position = 0;           // * within that capture: a ValueRef
+    std::uint16_t input_count = 0;  // *
+    std::uint32_t depth = 0;        // longest chain of lazy nodes ending here, when it was recorded
+    std::uint32_t epoch = 0;        // * of the last capture that saw this node
+    std::uint32_t uses = 0;         // * within that capture
+    std::uint32_t position = 0;     // * within that capture: a ValueRef
     std::atomic<State> state{State::lazy};  // *
-    std::uint8_t flags = 0;               // * bits of Flag
+    std::uint8_t flags = 0;                 // * bits of Flag
     std::uint8_t word_count = 0;
     Device device;
-    union {                               // *
-        Materialized* value = nullptr;    // available
-        Flight* flight;                   // in flight
-        std::exception_ptr* failure;      // failed
-        Node* next;                       // while being destroyed
+    union {                             // *
+        Materialized* value = nullptr;  // available
+        Flight* flight;                 // in flight
+        std::exception_ptr* failure;    // failed
+        Node* next;                     // while being destroyed
     };
-    union {                               // *
+    union {  // *
         Node* inputs_inline[kInlineInputs];
         Node** inputs_far;
     };

@@ -42,7 +42,9 @@ Table& table() {
 }
 
 bool is_name(std::string_view text) {
-    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos &&
+    return !text.empty() &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+               std::string_view::npos &&
            (text.front() < '0' || text.front() > '9');
 }
 
@@ -52,13 +54,16 @@ void check_record(const OpDef& def) {
     };
     if (!is_name(def.name)) refuse("a name is lower-case letters, digits and underscores");
     if (def.doc.empty()) refuse("a record needs its one-sentence doc");
-    if (def.min_inputs < 0 || (def.max_inputs >= 0 && def.max_inputs < def.min_inputs)) refuse("arity is inconsistent");
+    if (def.min_inputs < 0 || (def.max_inputs >= 0 && def.max_inputs < def.min_inputs))
+        refuse("arity is inconsistent");
     if (def.evaluate == nullptr && !def.is_composite() && !has(def.traits, Trait::leaf)) {
         refuse("a record needs `evaluate` (its meaning) or `implementations` (a composite)");
     }
-    if (def.infer == nullptr && !has(def.traits, Trait::elementwise)) refuse("only elementwise ops may leave out `infer`");
+    if (def.infer == nullptr && !has(def.traits, Trait::elementwise))
+        refuse("only elementwise ops may leave out `infer`");
     for (const Implementation& impl : def.implementations) {
-        if (impl.name.empty() || impl.build == nullptr) refuse("an implementation needs a name and `build`");
+        if (impl.name.empty() || impl.build == nullptr)
+            refuse("an implementation needs a name and `build`");
     }
 }
 
@@ -69,10 +74,12 @@ OpId register_op(OpDef def) {
     Table& t = raw_table();  // also called while the built-in ops are being installed
     const std::scoped_lock lock(t.mutex);
     if (t.by_name.contains(def.name)) {
-        throw ArgumentError(fmt::format("register_op: there is an op named '{}' already", def.name));
+        throw ArgumentError(
+            fmt::format("register_op: there is an op named '{}' already", def.name));
     }
     const int index = t.count.load(std::memory_order_relaxed);
-    if (static_cast<std::size_t>(index) == kMaxOps) throw ArgumentError(fmt::format("register_op: more than {} ops", kMaxOps));
+    if (static_cast<std::size_t>(index) == kMaxOps)
+        throw ArgumentError(fmt::format("register_op: more than {} ops", kMaxOps));
     const OpDef& record = t.records.emplace_back(std::move(def));
     t.by_id[static_cast<std::size_t>(index)].store(&record, std::memory_order_release);
     t.by_name.emplace(record.name, static_cast<OpId>(index));
@@ -94,7 +101,8 @@ OpId require_op(std::string_view name) {
 }
 
 const OpDef& op_def(OpId id) {
-    const OpDef* def = id < kMaxOps ? raw_table().by_id[id].load(std::memory_order_acquire) : nullptr;
+    const OpDef* def =
+        id < kMaxOps ? raw_table().by_id[id].load(std::memory_order_acquire) : nullptr;
     if (def == nullptr) throw InternalError(fmt::format("no op has the index {}", id));
     return *def;
 }
@@ -109,9 +117,11 @@ TensorSpec infer_elementwise(const InferArgs& args) {
     TensorSpec out = *args.inputs[0];
     for (const TensorSpec* input : args.inputs.subspan(1)) {
         if (input->dtype != out.dtype) {
-            throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name, out.str(), input->str()));
+            throw DTypeError(fmt::format("{}: operands have different types: {} and {}",
+                                         args.op.name, out.str(), input->str()));
         }
-        if (!(input->shape == out.shape)) out.shape = broadcast_shapes(args.op.name, out.shape, input->shape);
+        if (!(input->shape == out.shape))
+            out.shape = broadcast_shapes(args.op.name, out.shape, input->shape);
     }
     return out;
 }
@@ -123,24 +133,29 @@ namespace {
 [[noreturn, gnu::cold]] void wrong_arity(const OpDef& def, int count) {
     throw ArgumentError(fmt::format("{}: takes {}{} operand{}, {} given", def.name, def.min_inputs,
                                     def.max_inputs < 0 ? " or more"
-                                    : def.max_inputs != def.min_inputs ? fmt::format(" to {}", def.max_inputs)
-                                                                       : "",
+                                    : def.max_inputs != def.min_inputs
+                                        ? fmt::format(" to {}", def.max_inputs)
+                                        : "",
                                     def.max_inputs == 1 ? "" : "s", count));
 }
 
 [[noreturn, gnu::cold]] void wrong_type(const OpDef& def, const InferArgs& args, DType deciding) {
-    throw DTypeError(fmt::format("{}: does not take {}", def.name,
-                                 args.inputs.empty() ? std::string(name(deciding)) : args.inputs.back()->str()));
+    throw DTypeError(
+        fmt::format("{}: does not take {}", def.name,
+                    args.inputs.empty() ? std::string(name(deciding)) : args.inputs.back()->str()));
 }
 
 /// Throws where a size is negative or the bytes cannot be counted.
 void check_sizes(const OpDef& def, const TensorSpec& out) {
-    // Sizes below 2^29 in at most two dimensions, elements of at most 2^4 bytes: nothing can overflow, and most tensors are such.
+    // Sizes below 2^29 in at most two dimensions, elements of at most 2^4 bytes: nothing can
+    // overflow, and most tensors are such.
     std::uint64_t any = 0;
     for (const std::int64_t dim : out.shape) any |= static_cast<std::uint64_t>(dim);
     if (any >> 29 == 0 && out.shape.rank() <= 2) return;
     for (const std::int64_t dim : out.shape) {
-        if (dim < 0) throw ShapeError(fmt::format("{}: negative size in {}", def.name, out.str()), "sizes >= 0", out.shape.str());
+        if (dim < 0)
+            throw ShapeError(fmt::format("{}: negative size in {}", def.name, out.str()),
+                             "sizes >= 0", out.shape.str());
     }
     (void)out.nbytes();
 }
@@ -150,21 +165,26 @@ void check_sizes(const OpDef& def, const TensorSpec& out) {
 TensorSpec infer(const InferArgs& args) {
     const OpDef& def = args.op;
     const auto count = static_cast<int>(args.inputs.size());
-    if (count < def.min_inputs || (def.max_inputs >= 0 && count > def.max_inputs)) wrong_arity(def, count);
+    if (count < def.min_inputs || (def.max_inputs >= 0 && count > def.max_inputs))
+        wrong_arity(def, count);
     if (has(def.traits, Trait::shaped) && args.wanted == nullptr) {
         throw ArgumentError(fmt::format("{}: the result's type and shape must be given", def.name));
     }
-    const DType deciding = count > 0 ? args.inputs.back()->dtype : args.wanted != nullptr ? args.wanted->dtype : f32;
+    const DType deciding = count > 0                ? args.inputs.back()->dtype
+                           : args.wanted != nullptr ? args.wanted->dtype
+                                                    : f32;
     if (!def.dtypes.contains(deciding)) wrong_type(def, args, deciding);
     TensorSpec out = def.infer != nullptr ? def.infer(args) : infer_elementwise(args);
     check_sizes(def, out);
     return out;
 }
 
-TensorSpec infer(OpId op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs, const TensorSpec* wanted) {
+TensorSpec infer(OpId op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs,
+                 const TensorSpec* wanted) {
     const OpDef& def = op_def(op);
     if (attrs.size() != def.attrs.size()) {
-        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", def.name, def.attrs.size(), attrs.size()));
+        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", def.name,
+                                        def.attrs.size(), attrs.size()));
     }
     AttrWords words;
     for (std::size_t i = 0; i < attrs.size(); ++i) words.append(def.name, def.attrs[i], attrs[i]);
@@ -173,8 +193,8 @@ TensorSpec infer(OpId op, std::span<const TensorSpec> inputs, std::span<const At
     return infer(InferArgs{def, pointers, Attrs(def, words.words()), wanted});
 }
 
-TensorSpec infer(std::string_view op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs,
-                 const TensorSpec* wanted) {
+TensorSpec infer(std::string_view op, std::span<const TensorSpec> inputs,
+                 std::span<const Attribute> attrs, const TensorSpec* wanted) {
     return infer(require_op(op), inputs, attrs, wanted);
 }
 

@@ -1,14 +1,13 @@
 // Text -> program. Recursive descent without recursion: the grammar is flat.
 //
-//   program    = "program" "(" [param {"," param}] ")" "{" {operation} "return" [result {"," result}] "}"
-//   param      = name ":" spec
-//   operation  = "%"name "=" name "(" [value {"," value}] ")" {name "=" attribute} ":" spec
-//   result     = value ["as" name]
-//   value      = name | "%"name
+//   program    = "program" "(" [param {"," param}] ")" "{" {operation} "return" [result {","
+//   result}] "}" param      = name ":" spec operation  = "%"name "=" name "(" [value {"," value}]
+//   ")" {name "=" attribute} ":" spec result     = value ["as" name] value      = name | "%"name
 //   spec       = dtype "[" [integer {"," integer}] "]"
 //   attribute  = "true" | "false" | number | "[" integers "]" | quoted text
 //
-// Values may have any name; a named value that is returned gives its name to the result. `//` starts a comment.
+// Values may have any name; a named value that is returned gives its name to the result. `//`
+// starts a comment.
 
 #include <fmt/format.h>
 
@@ -36,7 +35,8 @@ class Parser {
                 const std::string name = word("a parameter's name");
                 expect(':');
                 const Value value = builder_.param(name, spec());
-                if (!values_.emplace(name, value).second) fail(fmt::format("the parameter '{}' stands twice", name));
+                if (!values_.emplace(name, value).second)
+                    fail(fmt::format("the parameter '{}' stands twice", name));
             } while (accept(','));
             expect(')');
         }
@@ -94,8 +94,8 @@ class Parser {
     std::string word(const char* what) {
         skip();
         const std::size_t start = at_;
-        while (at_ < text_.size() &&
-               (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '.')) {
+        while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
+                                      text_[at_] == '_' || text_[at_] == '.')) {
             ++at_;
         }
         if (at_ == start) fail(fmt::format("{} expected", what));
@@ -112,7 +112,8 @@ class Parser {
     std::int64_t integer() {
         skip();
         std::int64_t v = 0;
-        const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), v);
+        const auto [end, error] =
+            std::from_chars(text_.data() + at_, text_.data() + text_.size(), v);
         if (error != std::errc{}) fail("an integer expected");
         at_ = static_cast<std::size_t>(end - text_.data());
         return v;
@@ -122,7 +123,8 @@ class Parser {
         expect('[');
         if (accept(']')) return out;
         do {
-            if (out.rank() == Shape::kMaxRank) fail(fmt::format("a list of more than {} integers", Shape::kMaxRank));
+            if (out.rank() == Shape::kMaxRank)
+                fail(fmt::format("a list of more than {} integers", Shape::kMaxRank));
             out.push_back(integer());
         } while (accept(','));
         expect(']');
@@ -139,7 +141,9 @@ class Parser {
         }
         return {*dtype, integers()};
     }
-    std::string value_name() { return accept('%') ? "%" + word("a value's name") : word("a value"); }
+    std::string value_name() {
+        return accept('%') ? "%" + word("a value's name") : word("a value");
+    }
     Value value() {
         skip();
         const std::size_t start = at_;
@@ -170,7 +174,9 @@ class Parser {
     Scalar number() {
         skip();
         const std::size_t start = at_;
-        while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) == 0 && text_[at_] != ':') ++at_;
+        while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) == 0 &&
+               text_[at_] != ':')
+            ++at_;
         const auto v = ir::parse_scalar(text_.substr(start, at_ - start));
         if (!v) {
             at_ = start;
@@ -233,7 +239,8 @@ class Parser {
         const Value v = builder_.op(*id, inputs, words.words(), &stated);
         if (!(v.spec() == stated)) {
             at_ = start;
-            fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(), stated.str()));
+            fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(),
+                             stated.str()));
         }
         if (!values_.emplace(target, v).second) {
             at_ = start;
@@ -246,7 +253,10 @@ class Parser {
         const Value v = value();
         std::string name(text_.substr(start, at_ - start));
         // %logits gives its name to the result; %3 and parameters do not
-        name = name.size() > 1 && name[0] == '%' && std::isdigit(static_cast<unsigned char>(name[1])) == 0 ? name.substr(1) : "";
+        name = name.size() > 1 && name[0] == '%' &&
+                       std::isdigit(static_cast<unsigned char>(name[1])) == 0
+                   ? name.substr(1)
+                   : "";
         skip();
         if (text_.substr(at_, 2) == "as") {
             expect_word("as");

@@ -14,7 +14,8 @@ namespace ir {
 std::string default_result_name(std::size_t index) { return fmt::format("r{}", index); }
 
 std::string value_text(const Program& program, ValueRef value) {
-    return value.is_param() ? program.params()[value.index()].name : fmt::format("%{}", value.index());
+    return value.is_param() ? program.params()[value.index()].name
+                            : fmt::format("%{}", value.index());
 }
 
 namespace {
@@ -36,7 +37,8 @@ std::optional<Scalar> parse_scalar(std::string_view text) {
     if (text == "false") return Scalar(false);
     if (text.size() > 4 && text.front() == '(' && text.ends_with("j)")) {
         const std::string_view body = text.substr(1, text.size() - 3);
-        for (std::size_t i = 1; i < body.size(); ++i) {  // the sign between the parts, not the one of an exponent
+        for (std::size_t i = 1; i < body.size();
+             ++i) {  // the sign between the parts, not the one of an exponent
             if ((body[i] != '+' && body[i] != '-') || body[i - 1] == 'e') continue;
             const auto re = parse_real(body.substr(0, i));
             const auto im = parse_real(body[i] == '+' ? body.substr(i + 1) : body.substr(i));
@@ -47,9 +49,13 @@ std::optional<Scalar> parse_scalar(std::string_view text) {
     if (text.find_first_of(".ein") == std::string_view::npos) {
         std::int64_t i = 0;
         const char* last = text.data() + text.size();
-        if (const auto [end, error] = std::from_chars(text.data(), last, i); error == std::errc{} && end == last) return Scalar(i);
+        if (const auto [end, error] = std::from_chars(text.data(), last, i);
+            error == std::errc{} && end == last)
+            return Scalar(i);
         std::uint64_t u = 0;
-        if (const auto [end, error] = std::from_chars(text.data(), last, u); error == std::errc{} && end == last) return Scalar(u);
+        if (const auto [end, error] = std::from_chars(text.data(), last, u);
+            error == std::errc{} && end == last)
+            return Scalar(u);
         return std::nullopt;
     }
     if (const auto v = parse_real(text)) return Scalar(*v);
@@ -93,7 +99,8 @@ std::string attr_text(AttrKind kind, const Attribute& value) {
 std::string Program::str() const {
     std::string out = "program(";
     for (std::size_t i = 0; i < params().size(); ++i) {
-        fmt::format_to(std::back_inserter(out), "{}{}: {}", i == 0 ? "" : ", ", params()[i].name, params()[i].spec.str());
+        fmt::format_to(std::back_inserter(out), "{}{}: {}", i == 0 ? "" : ", ", params()[i].name,
+                       params()[i].spec.str());
     }
     out += ") {\n";
     for (std::size_t i = 0; i < size(); ++i) {
@@ -107,14 +114,16 @@ std::string Program::str() const {
         out += ')';
         const Attrs attrs = operation.attrs();
         for (std::size_t k = 0; k < def.attrs.size(); ++k) {
-            fmt::format_to(std::back_inserter(out), " {}={}", def.attrs[k].name, attr_text(def.attrs[k].kind, attrs.get(static_cast<int>(k))));
+            fmt::format_to(std::back_inserter(out), " {}={}", def.attrs[k].name,
+                           attr_text(def.attrs[k].kind, attrs.get(static_cast<int>(k))));
         }
         fmt::format_to(std::back_inserter(out), " : {}\n", operation.spec().str());
     }
     out += "  return";
     for (std::size_t i = 0; i < results().size(); ++i) {
         const ProgramResult& result = results()[i];
-        fmt::format_to(std::back_inserter(out), "{} {}", i == 0 ? "" : ",", ir::value_text(*this, result.value));
+        fmt::format_to(std::back_inserter(out), "{} {}", i == 0 ? "" : ",",
+                       ir::value_text(*this, result.value));
         if (result.name != ir::default_result_name(i)) out += " as " + result.name;
     }
     return out + "\n}\n";

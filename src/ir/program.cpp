@@ -23,7 +23,8 @@ struct Program::Data {
         std::vector<std::uint64_t> rest;
         for (const Param& param : params) {
             rest.push_back(ir::header_word(0, param.spec.dtype, param.spec.shape.rank(), 0, 0));
-            for (const std::int64_t dim : param.spec.shape) rest.push_back(static_cast<std::uint64_t>(dim));
+            for (const std::int64_t dim : param.spec.shape)
+                rest.push_back(static_cast<std::uint64_t>(dim));
         }
         for (const ProgramResult& result : results) rest.push_back(result.value.raw);
         return ir::program_hash(words, rest);
@@ -42,7 +43,8 @@ TensorSpec Operation::spec() const {
 }
 
 Attrs Operation::attrs() const {
-    const std::size_t before = 1 + ir::input_words(input_count()) + static_cast<std::size_t>(ir::header_rank(*word_));
+    const std::size_t before =
+        1 + ir::input_words(input_count()) + static_cast<std::size_t>(ir::header_rank(*word_));
     return {def(), {word_ + before, ir::header_attr_words(*word_)}};
 }
 
@@ -54,7 +56,9 @@ Program::Program() {
 std::span<const Param> Program::params() const { return data_->params; }
 std::span<const ProgramResult> Program::results() const { return data_->results; }
 std::size_t Program::size() const { return data_->offsets.size(); }
-Operation Program::operation(std::size_t i) const { return Operation(data_->words.data() + data_->offsets[i]); }
+Operation Program::operation(std::size_t i) const {
+    return Operation(data_->words.data() + data_->offsets[i]);
+}
 std::uint64_t Program::hash() const { return data_->hash; }
 std::span<const std::uint64_t> Program::words() const { return data_->words; }
 
@@ -68,8 +72,9 @@ bool Program::operator==(const Program& other) const {
     return a.hash == b.hash && a.words == b.words &&
            std::equal(a.params.begin(), a.params.end(), b.params.begin(), b.params.end(),
                       [](const Param& x, const Param& y) { return x.spec == y.spec; }) &&
-           std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(),
-                      [](const ProgramResult& x, const ProgramResult& y) { return x.value == y.value; });
+           std::equal(
+               a.results.begin(), a.results.end(), b.results.begin(), b.results.end(),
+               [](const ProgramResult& x, const ProgramResult& y) { return x.value == y.value; });
 }
 
 bool is_constant_class(const Scalar& value) {
@@ -78,7 +83,8 @@ bool is_constant_class(const Scalar& value) {
     };
     switch (value.kind()) {
         case Kind::boolean: return true;
-        case Kind::integer: return !value.is_large_unsigned() && in_class(static_cast<double>(value.to_int()));
+        case Kind::integer:
+            return !value.is_large_unsigned() && in_class(static_cast<double>(value.to_int()));
         case Kind::floating: return in_class(value.to_double());
         case Kind::complex: return in_class(value.to_double()) && value.to_complex().imag() == 0;
     }
@@ -99,11 +105,13 @@ void check_names(const char* what, const std::vector<std::string>& names) {
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice != sorted.end()) malformed(what, fmt::format("the name '{}' stands twice", *twice));
     for (const std::string& n : names) {
-        const bool good = !n.empty() && (std::isalpha(static_cast<unsigned char>(n[0])) != 0 || n[0] == '_') &&
+        const bool good = !n.empty() &&
+                          (std::isalpha(static_cast<unsigned char>(n[0])) != 0 || n[0] == '_') &&
                           std::all_of(n.begin(), n.end(), [](unsigned char c) {
                               return std::isalnum(c) != 0 || c == '_' || c == '.';
                           });
-        if (!good) malformed(what, fmt::format("'{}' is not a name (letters, digits, '_' and '.')", n));
+        if (!good)
+            malformed(what, fmt::format("'{}' is not a name (letters, digits, '_' and '.')", n));
     }
 }
 
@@ -115,13 +123,16 @@ void Program::verify() const {
     for (const Param& param : d.params) {
         names.push_back(param.name);
         for (const std::int64_t dim : param.spec.shape) {
-            if (dim < 0) malformed(fmt::format("parameter {}", param.name), fmt::format("negative size in {}", param.spec.str()));
+            if (dim < 0)
+                malformed(fmt::format("parameter {}", param.name),
+                          fmt::format("negative size in {}", param.spec.str()));
         }
         (void)param.spec.nbytes();
     }
     check_names("parameters", names);
     std::vector<TensorSpec> specs(d.offsets.size());
-    const auto spec_of = [&](ValueRef v, std::size_t limit, const std::string& where) -> const TensorSpec* {
+    const auto spec_of = [&](ValueRef v, std::size_t limit,
+                             const std::string& where) -> const TensorSpec* {
         const std::size_t bound = v.is_param() ? d.params.size() : limit;
         if (v.index() >= bound) malformed(where, "an operand is no earlier value");
         return v.is_param() ? &d.params[v.index()].spec : &specs[v.index()];
@@ -132,11 +143,14 @@ void Program::verify() const {
         const std::string where = fmt::format("%{} = {}", i, def.name);
         if (has(def.traits, Trait::leaf)) malformed(where, "a leaf cannot stand in a program");
         std::vector<const TensorSpec*> inputs;
-        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(spec_of(operation.input(k), i, where));
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            inputs.push_back(spec_of(operation.input(k), i, where));
         ir::check_attr_words(def, operation.attrs().words());
         const TensorSpec stated = operation.spec();
         const TensorSpec found = infer(InferArgs{def, inputs, operation.attrs(), &stated});
-        if (!(found == stated)) malformed(where, fmt::format("is {} but the program says {}", found.str(), stated.str()));
+        if (!(found == stated))
+            malformed(where,
+                      fmt::format("is {} but the program says {}", found.str(), stated.str()));
         specs[i] = stated;
     }
     names.clear();
@@ -160,49 +174,57 @@ ProgramBuilder::~ProgramBuilder() = default;
 const TensorSpec& Value::spec() const { return builder_->spec(ref_); }
 
 const TensorSpec& ProgramBuilder::spec(ValueRef value) const {
-    return value.is_param() ? state_->data.params[value.index()].spec : state_->specs[value.index()];
+    return value.is_param() ? state_->data.params[value.index()].spec
+                            : state_->specs[value.index()];
 }
 
 Value ProgramBuilder::param(std::string name, TensorSpec spec) {
     auto& params = state_->data.params;
     if (name.empty()) name = fmt::format("p{}", params.size());
     for (const std::int64_t dim : spec.shape) {
-        if (dim < 0) throw ShapeError(fmt::format("param {}: negative size in {}", name, spec.str()), "sizes >= 0", spec.shape.str());
+        if (dim < 0)
+            throw ShapeError(fmt::format("param {}: negative size in {}", name, spec.str()),
+                             "sizes >= 0", spec.shape.str());
     }
     (void)spec.nbytes();
     params.push_back({std::move(name), std::move(spec)});
     return {*this, ValueRef::param(params.size() - 1)};
 }
 
-Value ProgramBuilder::op(std::string_view name, std::span<const Value> inputs, std::span<const Attribute> attrs,
-                         const TensorSpec* wanted) {
+Value ProgramBuilder::op(std::string_view name, std::span<const Value> inputs,
+                         std::span<const Attribute> attrs, const TensorSpec* wanted) {
     const OpId id = require_op(name);
     const OpDef& def = op_def(id);
     if (attrs.size() != def.attrs.size()) {
-        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", def.name, def.attrs.size(), attrs.size()));
+        throw ArgumentError(fmt::format("{}: takes {} attributes, {} given", def.name,
+                                        def.attrs.size(), attrs.size()));
     }
     AttrWords words;
     for (std::size_t i = 0; i < attrs.size(); ++i) words.append(def.name, def.attrs[i], attrs[i]);
     return op(id, inputs, words.words(), wanted);
 }
 
-Value ProgramBuilder::op(OpId id, std::span<const Value> inputs, std::span<const std::uint64_t> attr_words,
-                         const TensorSpec* wanted) {
+Value ProgramBuilder::op(OpId id, std::span<const Value> inputs,
+                         std::span<const std::uint64_t> attr_words, const TensorSpec* wanted) {
     const OpDef& def = op_def(id);
-    if (has(def.traits, Trait::leaf)) throw ArgumentError(fmt::format("{}: a leaf cannot stand in a program", def.name));
-    if (inputs.size() > ir::kMaxInputs) throw ArgumentError(fmt::format("{}: too many operands", def.name));
+    if (has(def.traits, Trait::leaf))
+        throw ArgumentError(fmt::format("{}: a leaf cannot stand in a program", def.name));
+    if (inputs.size() > ir::kMaxInputs)
+        throw ArgumentError(fmt::format("{}: too many operands", def.name));
     ir::check_attr_words(def, attr_words);
     std::vector<const TensorSpec*> specs;
     specs.reserve(inputs.size());
     for (const Value& input : inputs) {
-        if (&input.builder() != this) throw ArgumentError(fmt::format("{}: an operand belongs to another builder", def.name));
+        if (&input.builder() != this)
+            throw ArgumentError(fmt::format("{}: an operand belongs to another builder", def.name));
         specs.push_back(&input.spec());
     }
     TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, attr_words), wanted});
 
     Program::Data& d = state_->data;
     d.offsets.push_back(static_cast<std::uint32_t>(d.words.size()));
-    d.words.push_back(ir::header_word(id, spec.dtype, spec.shape.rank(), inputs.size(), attr_words.size()));
+    d.words.push_back(
+        ir::header_word(id, spec.dtype, spec.shape.rank(), inputs.size(), attr_words.size()));
     for (std::size_t i = 0; i < inputs.size(); i += 2) {
         const std::uint64_t second = i + 1 < inputs.size() ? inputs[i + 1].ref().raw : 0;
         d.words.push_back(inputs[i].ref().raw | (second << 32));
@@ -219,7 +241,8 @@ Value ProgramBuilder::constant(const Scalar& value, TensorSpec spec) {
 }
 
 void ProgramBuilder::result(const Value& value, std::string name) {
-    if (&value.builder() != this) throw ArgumentError("result: the value belongs to another builder");
+    if (&value.builder() != this)
+        throw ArgumentError("result: the value belongs to another builder");
     auto& results = state_->data.results;
     if (name.empty()) name = fmt::format("r{}", results.size());
     results.push_back({std::move(name), value.ref()});

@@ -13,7 +13,8 @@ TensorSpec infer_compare(const InferArgs& args) {
     const TensorSpec& a = *args.inputs[0];
     const TensorSpec& b = *args.inputs[1];
     if (a.dtype != b.dtype) {
-        throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name, a.str(), b.str()));
+        throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name,
+                                     a.str(), b.str()));
     }
     return {DType::boolean, broadcast_shapes(args.op.name, a.shape, b.shape)};
 }
@@ -23,32 +24,40 @@ TensorSpec infer_select(const InferArgs& args) {
     const TensorSpec& a = *args.inputs[1];
     const TensorSpec& b = *args.inputs[2];
     if (condition.dtype != DType::boolean) {
-        throw DTypeError(fmt::format("{}: the condition is {}, not bool", args.op.name, condition.str()));
+        throw DTypeError(
+            fmt::format("{}: the condition is {}, not bool", args.op.name, condition.str()));
     }
     if (a.dtype != b.dtype) {
-        throw DTypeError(fmt::format("{}: choices have different types: {} and {}", args.op.name, a.str(), b.str()));
+        throw DTypeError(fmt::format("{}: choices have different types: {} and {}", args.op.name,
+                                     a.str(), b.str()));
     }
-    return {a.dtype, broadcast_shapes(args.op.name, condition.shape, broadcast_shapes(args.op.name, a.shape, b.shape))};
+    return {a.dtype, broadcast_shapes(args.op.name, condition.shape,
+                                      broadcast_shapes(args.op.name, a.shape, b.shape))};
 }
 
 void evaluate_select(const EvalArgs& args) {
     const Shape& shape = args.spec->shape;
     const std::int64_t count = shape.numel();
     std::vector<std::int64_t> offsets[3];
-    for (std::size_t k = 0; k < 3; ++k) offsets[k] = broadcast_offsets(args.inputs[k].spec->shape, shape);
-    const auto at = [&](std::size_t k, std::int64_t i) { return offsets[k].empty() ? i : offsets[k][static_cast<std::size_t>(i)]; };
+    for (std::size_t k = 0; k < 3; ++k)
+        offsets[k] = broadcast_offsets(args.inputs[k].spec->shape, shape);
+    const auto at = [&](std::size_t k, std::int64_t i) {
+        return offsets[k].empty() ? i : offsets[k][static_cast<std::size_t>(i)];
+    };
     dispatch(args.spec->dtype, [&]<class T>() {
         T* out = args.result<T>();
         for (std::int64_t i = 0; i < count; ++i) {
             const bool condition = args.inputs[0].as<bool>()[at(0, i)];
-            out[i] = condition ? args.inputs[1].as<T>()[at(1, i)] : args.inputs[2].as<T>()[at(2, i)];
+            out[i] =
+                condition ? args.inputs[1].as<T>()[at(1, i)] : args.inputs[2].as<T>()[at(2, i)];
         }
     });
 }
 
 TensorSpec infer_cast(const InferArgs& args) {
     if (!(args.inputs[0]->shape == args.wanted->shape)) {
-        throw ShapeError(fmt::format("cast: {} cannot become {}: the shape differs", args.inputs[0]->str(), args.wanted->str()),
+        throw ShapeError(fmt::format("cast: {} cannot become {}: the shape differs",
+                                     args.inputs[0]->str(), args.wanted->str()),
                          args.inputs[0]->shape.str(), args.wanted->shape.str());
     }
     return *args.wanted;
@@ -104,7 +113,8 @@ struct Ge {
 
 constexpr DTypeSet kOrdered = kReal | DTypeSet{DType::boolean};
 
-OpDef compare(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types, void (*evaluate)(const EvalArgs&)) {
+OpDef compare(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types,
+              void (*evaluate)(const EvalArgs&)) {
     return {
         .name = name,
         .doc = doc,
@@ -121,12 +131,13 @@ OpDef compare(std::string_view name, std::string_view doc, std::string_view edge
 }  // namespace
 
 std::vector<OpDef> comparison() {
-    constexpr std::string_view unordered = "False where either is NaN; 0 equals -0; false is less than true.";
+    constexpr std::string_view unordered =
+        "False where either is NaN; 0 equals -0; false is less than true.";
     return {
-        compare("eq", "Whether two elements are equal.", "False where either is NaN; 0 equals -0.", kAllTypes,
-                evaluate_elementwise<kAllTypes, 2, Eq>),
-        compare("ne", "Whether two elements differ.", "True where either is NaN; 0 equals -0.", kAllTypes,
-                evaluate_elementwise<kAllTypes, 2, Ne>),
+        compare("eq", "Whether two elements are equal.", "False where either is NaN; 0 equals -0.",
+                kAllTypes, evaluate_elementwise<kAllTypes, 2, Eq>),
+        compare("ne", "Whether two elements differ.", "True where either is NaN; 0 equals -0.",
+                kAllTypes, evaluate_elementwise<kAllTypes, 2, Ne>),
         compare("lt", "Whether the first element is less than the second.", unordered, kOrdered,
                 evaluate_elementwise<kOrdered, 2, Lt>),
         compare("le", "Whether the first element is at most the second.", unordered, kOrdered,
@@ -148,8 +159,10 @@ std::vector<OpDef> comparison() {
         {
             .name = "cast",
             .doc = "Each element converted to another type.",
-            .edge = "Floats round to even; a float becomes an integer by truncation, saturating at the type's range, NaN becoming 0; "
-                    "integers wrap; to bool: whether it is not zero; complex to real drops the imaginary part.",
+            .edge = "Floats round to even; a float becomes an integer by truncation, saturating at "
+                    "the type's range, NaN becoming 0; "
+                    "integers wrap; to bool: whether it is not zero; complex to real drops the "
+                    "imaginary part.",
             .traits = Trait::elementwise | Trait::shaped,
             .infer = infer_cast,
             .evaluate = evaluate_cast,

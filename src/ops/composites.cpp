@@ -1,5 +1,5 @@
-// Ops that are built out of others. A backend may take one whole; else the first implementation is inlined, or the one a
-// policy names.
+// Ops that are built out of others. A backend may take one whole; else the first implementation is
+// inlined, or the one a policy names.
 
 #include <fmt/format.h>
 
@@ -15,11 +15,14 @@ namespace lazuli::ops {
 
 namespace {
 
-constexpr Trait kFloatMath = Trait::elementwise | Trait::same_type | Trait::promotes | Trait::to_float;
+constexpr Trait kFloatMath =
+    Trait::elementwise | Trait::same_type | Trait::promotes | Trait::to_float;
 
 using Inputs = std::span<const Value>;
 
-Value build_relu(ProgramBuilder&, Inputs in, const InferArgs&) { return maximum(in[0], constant_like(in[0], 0)); }
+Value build_relu(ProgramBuilder&, Inputs in, const InferArgs&) {
+    return maximum(in[0], constant_like(in[0], 0));
+}
 
 Value build_sigmoid(ProgramBuilder&, Inputs in, const InferArgs&) {
     return 1.0 / (exp(-in[0]) + 1.0);
@@ -36,16 +39,22 @@ Value build_gelu(ProgramBuilder&, Inputs in, const InferArgs& args) {
 
 TensorSpec infer_last_axis(const InferArgs& args) {
     const TensorSpec& x = *args.inputs[0];
-    if (x.shape.rank() == 0) throw ShapeError(fmt::format("{}: needs at least one dimension, given {}", args.op.name, x.str()), "rank >= 1", "[]");
+    if (x.shape.rank() == 0)
+        throw ShapeError(
+            fmt::format("{}: needs at least one dimension, given {}", args.op.name, x.str()),
+            "rank >= 1", "[]");
     const Shape last{x.shape[x.shape.rank() - 1]};
     for (const TensorSpec* other : args.inputs.subspan(1)) {
         if (other->dtype != x.dtype) {
-            throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name, x.str(), other->str()));
+            throw DTypeError(fmt::format("{}: operands have different types: {} and {}",
+                                         args.op.name, x.str(), other->str()));
         }
         if (!(other->shape == last)) {
-            throw ShapeError(fmt::format("{}: weight and bias have the size of the last axis, {}; given {} for {}", args.op.name,
-                                         last.str(), other->shape.str(), x.shape.str()),
-                             last.str(), other->shape.str());
+            throw ShapeError(
+                fmt::format(
+                    "{}: weight and bias have the size of the last axis, {}; given {} for {}",
+                    args.op.name, last.str(), other->shape.str(), x.shape.str()),
+                last.str(), other->shape.str());
         }
     }
     return x;
@@ -58,7 +67,9 @@ TensorSpec infer_softmax(const InferArgs& args) {
     return *args.inputs[0];
 }
 
-bool is_empty_axis(const InferArgs& args) { return args.inputs[0]->shape[static_cast<int>(args.attrs.integer(0))] == 0; }
+bool is_empty_axis(const InferArgs& args) {
+    return args.inputs[0]->shape[static_cast<int>(args.attrs.integer(0))] == 0;
+}
 
 Value build_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value& x = in[0];
@@ -88,7 +99,9 @@ Value build_rms_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
 
 // ---- matrix products
 
-Activation activation_of(const InferArgs& args) { return static_cast<Activation>(args.attrs.integer(0)); }
+Activation activation_of(const InferArgs& args) {
+    return static_cast<Activation>(args.attrs.integer(0));
+}
 
 void check_activation(const InferArgs& args) {
     const Activation f = activation_of(args);
@@ -98,7 +111,8 @@ void check_activation(const InferArgs& args) {
                       (is_complex(dtype) && (f == Activation::tanh || f == Activation::sigmoid));
     if (!fits) {
         throw DTypeError(fmt::format("{}: the activation {} does not take {}", args.op.name,
-                                     kActivationNames[static_cast<std::size_t>(f)], args.inputs[0]->str()));
+                                     kActivationNames[static_cast<std::size_t>(f)],
+                                     args.inputs[0]->str()));
     }
 }
 
@@ -117,18 +131,21 @@ TensorSpec infer_product(const InferArgs& args) {
     const TensorSpec& a = *args.inputs[0];
     const TensorSpec& b = *args.inputs[1];
     if (a.dtype != b.dtype) {
-        throw DTypeError(fmt::format("{}: operands have different types: {} @ {}", args.op.name, a.str(), b.str()));
+        throw DTypeError(fmt::format("{}: operands have different types: {} @ {}", args.op.name,
+                                     a.str(), b.str()));
     }
     const int ra = a.shape.rank();
     const int rb = b.shape.rank();
     if (ra == 0 || rb == 0) {
-        throw ShapeError(fmt::format("{}: needs at least one dimension each: {} @ {}", args.op.name, a.shape.str(), b.shape.str()),
+        throw ShapeError(fmt::format("{}: needs at least one dimension each: {} @ {}", args.op.name,
+                                     a.shape.str(), b.shape.str()),
                          "rank >= 1", ra == 0 ? a.shape.str() : b.shape.str());
     }
     const std::int64_t ka = a.shape[ra - 1];
     const std::int64_t kb = b.shape[std::max(rb - 2, 0)];
     if (ka != kb) {
-        throw ShapeError(fmt::format("{}: inner dimensions differ: {} @ {} ({} vs {})", args.op.name, a.shape.str(), b.shape.str(), ka, kb),
+        throw ShapeError(fmt::format("{}: inner dimensions differ: {} @ {} ({} vs {})",
+                                     args.op.name, a.shape.str(), b.shape.str(), ka, kb),
                          a.shape.str(), b.shape.str());
     }
     TensorSpec out{a.dtype, {}};
@@ -147,10 +164,12 @@ TensorSpec infer_matmul_bias(const InferArgs& args) {
     TensorSpec out = infer_product(args);
     const TensorSpec& bias = *args.inputs[2];
     if (bias.dtype != out.dtype) {
-        throw DTypeError(fmt::format("{}: the bias {} is not of the product's type, {}", args.op.name, bias.str(), out.str()));
+        throw DTypeError(fmt::format("{}: the bias {} is not of the product's type, {}",
+                                     args.op.name, bias.str(), out.str()));
     }
     if (!(broadcast_shapes(args.op.name, out.shape, bias.shape) == out.shape)) {
-        throw ShapeError(fmt::format("{}: the bias {} does not broadcast to the product {}", args.op.name, bias.shape.str(), out.shape.str()),
+        throw ShapeError(fmt::format("{}: the bias {} does not broadcast to the product {}",
+                                     args.op.name, bias.shape.str(), out.shape.str()),
                          out.shape.str(), bias.shape.str());
     }
     return out;
@@ -160,7 +179,9 @@ TensorSpec infer_matmul_bias(const InferArgs& args) {
 std::pair<Value, Value> matrices(const Value& a, const Value& b) {
     Value x = a.shape().rank() == 1 ? reshape(a, {1, a.shape()[0]}) : a;
     Value y = b.shape().rank() == 1 ? reshape(b, {b.shape()[0], 1}) : b;
-    const auto batch_of = [](const Value& v) { return Shape(v.shape().dims().first(v.shape().size() - 2)); };
+    const auto batch_of = [](const Value& v) {
+        return Shape(v.shape().dims().first(v.shape().size() - 2));
+    };
     const Shape batch = broadcast_shapes("matmul", batch_of(x), batch_of(y));
     const auto widened = [&](const Value& v) {
         Shape full = batch;
@@ -202,7 +223,8 @@ std::optional<std::string> refuse_large(const InferArgs& args) {
     std::int64_t terms = 0;
     const std::int64_t results = infer_product(args).shape.numel();
     const Shape& a = args.inputs[0]->shape;
-    if (__builtin_mul_overflow(results, a[a.rank() - 1], &terms) || terms > (std::int64_t{1} << 26)) {
+    if (__builtin_mul_overflow(results, a[a.rank() - 1], &terms) ||
+        terms > (std::int64_t{1} << 26)) {
         return fmt::format("it would hold all {} x {} products at once", results, a[a.rank() - 1]);
     }
     return std::nullopt;
@@ -222,8 +244,12 @@ std::vector<Case> matmul_cases() {
     const std::string none = "none";
     const std::string relu = "relu";
     return {
-        {{{3, 4}, {4, 5}}, {none}},      {{{4}, {4}}, {none}},         {{{4}, {4, 2}}, {relu}},
-        {{{2, 3, 4}, {4}}, {none}},      {{{2, 1, 3, 4}, {5, 4, 2}}, {none}}, {{{2, 0}, {0, 3}}, {none}},
+        {{{3, 4}, {4, 5}}, {none}},
+        {{{4}, {4}}, {none}},
+        {{{4}, {4, 2}}, {relu}},
+        {{{2, 3, 4}, {4}}, {none}},
+        {{{2, 1, 3, 4}, {5, 4, 2}}, {none}},
+        {{{2, 0}, {0, 3}}, {none}},
         {{{3, 4}, {4, 5}}, {relu}},
     };
 }
@@ -251,7 +277,8 @@ std::vector<OpDef> composites() {
         },
         {
             .name = "gelu",
-            .doc = "x times the normal distribution function of x; by the tanh formula where `approximate`.",
+            .doc = "x times the normal distribution function of x; by the tanh formula where "
+                   "`approximate`.",
             .edge = "gelu(inf) is inf; gelu(-inf) is NaN, as the formula says.",
             .traits = kFloatMath,
             .dtypes = kFloating,
@@ -263,20 +290,27 @@ std::vector<OpDef> composites() {
         {
             .name = "softmax",
             .doc = "Exponentials along an axis, divided by their sum.",
-            .edge = "The largest element is subtracted first, so that large values do not overflow. A row with NaN or +inf is NaN, "
+            .edge = "The largest element is subtracted first, so that large values do not "
+                    "overflow. A row with NaN or +inf is NaN, "
                     "a row of -inf alone is NaN; an empty axis gives an empty result.",
             .traits = Trait::to_float | Trait::promotes,
             .dtypes = kFloating,
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_softmax,
-            .implementations = {{.name = "stable", .build = build_softmax}, {.name = "logsumexp", .build = build_softmax_logsumexp}},
+            .implementations = {{.name = "stable", .build = build_softmax},
+                                {.name = "logsumexp", .build = build_softmax_logsumexp}},
             .tolerance = {.ulps = 32, .absolute = 1e-6},
-            .cases = {{{{3, 5}}, {std::int64_t{1}}}, {{{3, 5, 2}}, {std::int64_t{1}}}, {{{1}}, {std::int64_t{0}}}, {{{2, 0}}, {std::int64_t{1}}}},
+            .cases = {{{{3, 5}}, {std::int64_t{1}}},
+                      {{{3, 5, 2}}, {std::int64_t{1}}},
+                      {{{1}}, {std::int64_t{0}}},
+                      {{{2, 0}}, {std::int64_t{1}}}},
         },
         {
             .name = "layer_norm",
-            .doc = "Elements of the last axis brought to mean 0 and variance 1, scaled and shifted.",
-            .edge = "The variance is that of the population; eps is added to it. NaN anywhere in a row makes the row NaN.",
+            .doc =
+                "Elements of the last axis brought to mean 0 and variance 1, scaled and shifted.",
+            .edge = "The variance is that of the population; eps is added to it. NaN anywhere in a "
+                    "row makes the row NaN.",
             .min_inputs = 3,
             .max_inputs = 3,
             .traits = Trait::to_float | Trait::promotes,
@@ -285,12 +319,15 @@ std::vector<OpDef> composites() {
             .infer = infer_last_axis,
             .implementations = {{.name = "two_pass", .build = build_layer_norm}},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
-            .cases = {{{{3, 5}, {5}, {5}}, {1e-5}}, {{{2, 1, 4}, {4}, {4}}, {1e-3}}, {{{0, 4}, {4}, {4}}, {1e-5}}},
+            .cases = {{{{3, 5}, {5}, {5}}, {1e-5}},
+                      {{{2, 1, 4}, {4}, {4}}, {1e-3}},
+                      {{{0, 4}, {4}, {4}}, {1e-5}}},
         },
         {
             .name = "rms_norm",
             .doc = "Elements of the last axis divided by their root mean square, scaled.",
-            .edge = "eps is added to the mean of the squares. NaN anywhere in a row makes the row NaN.",
+            .edge =
+                "eps is added to the mean of the squares. NaN anywhere in a row makes the row NaN.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = Trait::to_float | Trait::promotes,
@@ -303,7 +340,8 @@ std::vector<OpDef> composites() {
         },
         {
             .name = "matmul",
-            .doc = "Matrix product by numpy's rule (batches broadcast, vectors are rows or columns), then an activation: none, relu, sigmoid, tanh or gelu.",
+            .doc = "Matrix product by numpy's rule (batches broadcast, vectors are rows or "
+                   "columns), then an activation: none, relu, sigmoid, tanh or gelu.",
             .edge = "As dot_general.",
             .min_inputs = 2,
             .max_inputs = 2,
@@ -312,14 +350,17 @@ std::vector<OpDef> composites() {
             .attrs = {{"activation", AttrKind::choice, kActivationNames}},
             .infer = infer_product,
             .implementations = {{.name = "dot", .build = build_matmul<product_by_dot>},
-                                {.name = "multiply_sum", .build = build_matmul<product_by_sum>, .refuses = refuse_large}},
+                                {.name = "multiply_sum",
+                                 .build = build_matmul<product_by_sum>,
+                                 .refuses = refuse_large}},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
             .cases = matmul_cases(),
         },
         {
             .name = "matmul_bias",
-            .doc = "Matrix product plus a bias, then an activation: none, relu, sigmoid, tanh or gelu.",
+            .doc = "Matrix product plus a bias, then an activation: none, relu, sigmoid, tanh or "
+                   "gelu.",
             .edge = "As dot_general and add.",
             .min_inputs = 3,
             .max_inputs = 3,
@@ -328,10 +369,14 @@ std::vector<OpDef> composites() {
             .attrs = {{"activation", AttrKind::choice, kActivationNames}},
             .infer = infer_matmul_bias,
             .implementations = {{.name = "dot", .build = build_matmul_bias<product_by_dot>},
-                                {.name = "multiply_sum", .build = build_matmul_bias<product_by_sum>, .refuses = refuse_large}},
+                                {.name = "multiply_sum",
+                                 .build = build_matmul_bias<product_by_sum>,
+                                 .refuses = refuse_large}},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
-            .cases = {{{{3, 4}, {4, 5}, {5}}, {std::string("none")}}, {{{2, 3, 4}, {4, 5}, {3, 5}}, {std::string("relu")}}, {{{0, 4}, {4, 5}, {5}}, {std::string("none")}}},
+            .cases = {{{{3, 4}, {4, 5}, {5}}, {std::string("none")}},
+                      {{{2, 3, 4}, {4, 5}, {3, 5}}, {std::string("relu")}},
+                      {{{0, 4}, {4, 5}, {5}}, {std::string("none")}}},
         },
     };
 }

@@ -11,7 +11,9 @@ namespace {
 
 enum : int { kLhsContract, kRhsContract, kLhsBatch, kRhsBatch };
 
-bool contains(const Ints& list, int axis) { return std::find(list.begin(), list.end(), axis) != list.end(); }
+bool contains(const Ints& list, int axis) {
+    return std::find(list.begin(), list.end(), axis) != list.end();
+}
 
 Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
     Ints out;
@@ -21,13 +23,15 @@ Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
     return out;
 }
 
-void check_side(const InferArgs& args, const Ints& contract, const Ints& batch, const Shape& shape) {
+void check_side(const InferArgs& args, const Ints& contract, const Ints& batch,
+                const Shape& shape) {
     Ints all;
     for (const Ints* list : {&contract, &batch}) {
         for (const std::int64_t axis : *list) {
             (void)ensure_axis(args.op.name, axis, shape);
             if (contains(all, static_cast<int>(axis))) {
-                throw IndexError(fmt::format("{}: axis {} of {} stands twice", args.op.name, axis, shape.str()));
+                throw IndexError(
+                    fmt::format("{}: axis {} of {} stands twice", args.op.name, axis, shape.str()));
             }
             all.push_back(axis);
         }
@@ -42,11 +46,12 @@ TensorSpec infer_dot(const InferArgs& args) {
     const Ints lb = args.attrs.list(kLhsBatch);
     const Ints rb = args.attrs.list(kRhsBatch);
     if (a.dtype != b.dtype) {
-        throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name, a.str(), b.str()));
+        throw DTypeError(fmt::format("{}: operands have different types: {} and {}", args.op.name,
+                                     a.str(), b.str()));
     }
     if (lc.rank() != rc.rank() || lb.rank() != rb.rank()) {
-        throw ArgumentError(fmt::format("{}: axes come in pairs: contract {} x {}, batch {} x {}", args.op.name, lc.str(), rc.str(),
-                                        lb.str(), rb.str()));
+        throw ArgumentError(fmt::format("{}: axes come in pairs: contract {} x {}, batch {} x {}",
+                                        args.op.name, lc.str(), rc.str(), lb.str(), rb.str()));
     }
     check_side(args, lc, lb, a.shape);
     check_side(args, rc, rb, b.shape);
@@ -55,9 +60,10 @@ TensorSpec infer_dot(const InferArgs& args) {
             const std::int64_t da = a.shape[static_cast<int>(left[i])];
             const std::int64_t db = b.shape[static_cast<int>(right[i])];
             if (da != db) {
-                throw ShapeError(fmt::format("{}: {} dimensions differ: {} and {} ({} vs {})", args.op.name, what, a.shape.str(),
-                                             b.shape.str(), da, db),
-                                 a.shape.str(), b.shape.str());
+                throw ShapeError(
+                    fmt::format("{}: {} dimensions differ: {} and {} ({} vs {})", args.op.name,
+                                what, a.shape.str(), b.shape.str(), da, db),
+                    a.shape.str(), b.shape.str());
             }
         }
     };
@@ -65,8 +71,10 @@ TensorSpec infer_dot(const InferArgs& args) {
     require_equal(lb, rb, "batch");
     TensorSpec out{a.dtype, {}};
     for (const std::int64_t axis : lb) out.shape.push_back(a.shape[static_cast<int>(axis)]);
-    for (const std::int64_t axis : free_axes(a.shape.rank(), lc, lb)) out.shape.push_back(a.shape[static_cast<int>(axis)]);
-    for (const std::int64_t axis : free_axes(b.shape.rank(), rc, rb)) out.shape.push_back(b.shape[static_cast<int>(axis)]);
+    for (const std::int64_t axis : free_axes(a.shape.rank(), lc, lb))
+        out.shape.push_back(a.shape[static_cast<int>(axis)]);
+    for (const std::int64_t axis : free_axes(b.shape.rank(), rc, rb))
+        out.shape.push_back(b.shape[static_cast<int>(axis)]);
     return out;
 }
 
@@ -84,7 +92,8 @@ void evaluate_dot(const EvalArgs& args) {
         for (const std::int64_t axis : axes) out.push_back(from[static_cast<int>(axis)]);
         return out;
     };
-    // Offsets of the result's positions in each operand: an operand stands still along the other's free axes.
+    // Offsets of the result's positions in each operand: an operand stands still along the other's
+    // free axes.
     const Ints lf = free_axes(sa.rank(), lc, lb);
     const Ints rf = free_axes(sb.rank(), rc, rb);
     Ints a_strides = pick(da, lb);
@@ -105,7 +114,8 @@ void evaluate_dot(const EvalArgs& args) {
     for_each_offset(inner, pick(db, rc), [&](std::int64_t, std::int64_t o) { kb.push_back(o); });
 
     std::vector<std::int64_t> a_base;
-    for_each_offset(args.spec->shape, a_strides, [&](std::int64_t, std::int64_t o) { a_base.push_back(o); });
+    for_each_offset(args.spec->shape, a_strides,
+                    [&](std::int64_t, std::int64_t o) { a_base.push_back(o); });
     dispatch(args.spec->dtype, [&]<class T>() {
         if constexpr (!std::is_same_v<T, bool>) {
             const T* a = args.inputs[0].as<T>();
@@ -115,13 +125,15 @@ void evaluate_dot(const EvalArgs& args) {
                 if constexpr (std::is_integral_v<T>) {
                     std::uint64_t total = 0;
                     for (std::size_t k = 0; k < ka.size(); ++k) {
-                        total += static_cast<std::uint64_t>(a[base + ka[k]]) * static_cast<std::uint64_t>(b[b_base + kb[k]]);
+                        total += static_cast<std::uint64_t>(a[base + ka[k]]) *
+                                 static_cast<std::uint64_t>(b[b_base + kb[k]]);
                     }
                     args.result<T>()[i] = static_cast<T>(total);
                 } else {
                     Compute<T> total{};
                     for (std::size_t k = 0; k < ka.size(); ++k) {
-                        total += static_cast<Compute<T>>(a[base + ka[k]]) * static_cast<Compute<T>>(b[b_base + kb[k]]);
+                        total += static_cast<Compute<T>>(a[base + ka[k]]) *
+                                 static_cast<Compute<T>>(b[b_base + kb[k]]);
                     }
                     args.result<T>()[i] = convert<T>(total);
                 }
@@ -136,8 +148,10 @@ std::vector<OpDef> contraction() {
     return {
         {
             .name = "dot_general",
-            .doc = "Sum of products over pairs of axes; result dimensions are the batch axes, then the first operand's free ones, then the second's.",
-            .edge = "Over no element 0. Integers wrap. f16, bf16 and f32 are summed in f64 and rounded once.",
+            .doc = "Sum of products over pairs of axes; result dimensions are the batch axes, then "
+                   "the first operand's free ones, then the second's.",
+            .edge = "Over no element 0. Integers wrap. f16, bf16 and f32 are summed in f64 and "
+                    "rounded once.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = Trait::keep_if_held | Trait::promotes,

@@ -44,7 +44,8 @@ namespace {
 
 TensorSpec infer_custom(const InferArgs& args) {
     if (find_custom(args.attrs.text(0)) == nullptr) {
-        throw ArgumentError(fmt::format("custom_call: no function named '{}' is registered", args.attrs.text(0)));
+        throw ArgumentError(
+            fmt::format("custom_call: no function named '{}' is registered", args.attrs.text(0)));
     }
     return *args.wanted;
 }
@@ -52,7 +53,9 @@ TensorSpec infer_custom(const InferArgs& args) {
 void evaluate_custom(const EvalArgs& args) {
     const std::string& name = args.attrs.text(0);
     const auto function = find_custom(name);
-    if (function == nullptr) throw ExecutionError("custom_call", fmt::format("no function named '{}' is registered", name));
+    if (function == nullptr)
+        throw ExecutionError("custom_call",
+                             fmt::format("no function named '{}' is registered", name));
     try {
         (*function)(args.inputs, *args.spec, args.out);
     } catch (const Error&) {
@@ -69,7 +72,8 @@ std::vector<OpDef> custom() {
         {
             .name = "custom_call",
             .doc = "A host function that was registered by name.",
-            .edge = "What the function says; what it throws is kept on the tensors that depend on it.",
+            .edge =
+                "What the function says; what it throws is kept on the tensors that depend on it.",
             .min_inputs = 0,
             .max_inputs = -1,
             .traits = Trait::shaped | Trait::keep_if_held,

@@ -94,12 +94,12 @@ struct Abs {
     }
 };
 
-#define LAZULI_LIBM(Name, function)                \
-    struct Name {                                  \
-        template <class T>                         \
-        T operator()(T a) const {                  \
-            return std::function(a);               \
-        }                                          \
+#define LAZULI_LIBM(Name, function)  \
+    struct Name {                    \
+        template <class T>           \
+        T operator()(T a) const {    \
+            return std::function(a); \
+        }                            \
     };
 LAZULI_LIBM(Exp, exp)
 LAZULI_LIBM(Log, log)
@@ -110,7 +110,9 @@ LAZULI_LIBM(Erf, erf)
 
 constexpr DTypeSet kFloatComplex = kFloating | kComplex;
 
-TensorSpec infer_abs(const InferArgs& args) { return {real_part(args.inputs[0]->dtype), args.inputs[0]->shape}; }
+TensorSpec infer_abs(const InferArgs& args) {
+    return {real_part(args.inputs[0]->dtype), args.inputs[0]->shape};
+}
 
 constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
 constexpr Trait kFloatMath = kArithmetic | Trait::to_float;
@@ -142,7 +144,8 @@ std::vector<OpDef> elementwise() {
         {
             .name = "mul",
             .doc = "Product of two tensors, element by element.",
-            .edge = "Integers wrap. 0 * inf is NaN; the sign of a zero follows the operands' signs.",
+            .edge =
+                "Integers wrap. 0 * inf is NaN; the sign of a zero follows the operands' signs.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kArithmetic,
@@ -152,8 +155,10 @@ std::vector<OpDef> elementwise() {
         },
         {
             .name = "div",
-            .doc = "Quotient of two tensors, element by element; integers are divided as the default float.",
-            .edge = "x / 0 is inf with the operands' signs, 0 / 0 is NaN. Integer division by zero is therefore inf or NaN of type f32.",
+            .doc = "Quotient of two tensors, element by element; integers are divided as the "
+                   "default float.",
+            .edge = "x / 0 is inf with the operands' signs, 0 / 0 is NaN. Integer division by zero "
+                    "is therefore inf or NaN of type f32.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kFloatMath,
@@ -164,7 +169,8 @@ std::vector<OpDef> elementwise() {
         {
             .name = "pow",
             .doc = "First operand raised to the power of the second, element by element.",
-            .edge = "As C's pow: pow(x, 0) is 1 even for NaN, pow(1, y) is 1; a negative base with a fractional exponent is NaN.",
+            .edge = "As C's pow: pow(x, 0) is 1 even for NaN, pow(1, y) is 1; a negative base with "
+                    "a fractional exponent is NaN.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kFloatMath,
@@ -196,7 +202,8 @@ std::vector<OpDef> elementwise() {
         {
             .name = "neg",
             .doc = "Each element with its sign changed.",
-            .edge = "Integers wrap: the lowest value stays, unsigned values become 2^n - x. The sign of zero and NaN changes.",
+            .edge = "Integers wrap: the lowest value stays, unsigned values become 2^n - x. The "
+                    "sign of zero and NaN changes.",
             .traits = kArithmetic,
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 1, Neg>,
@@ -204,7 +211,8 @@ std::vector<OpDef> elementwise() {
         {
             .name = "abs",
             .doc = "Magnitude of each element; of a complex element its modulus, as a real.",
-            .edge = "The lowest signed integer stays as it is (wraps). abs(-0) is 0; a complex element with an infinite part gives inf.",
+            .edge = "The lowest signed integer stays as it is (wraps). abs(-0) is 0; a complex "
+                    "element with an infinite part gives inf.",
             .traits = Trait::elementwise,
             .dtypes = kNumeric,
             .infer = infer_abs,

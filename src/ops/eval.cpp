@@ -14,7 +14,9 @@ std::vector<std::int64_t> broadcast_offsets(const Shape& shape, const Shape& out
     std::vector<std::int64_t> offsets;
     if (shape == out) return offsets;
     offsets.resize(static_cast<std::size_t>(out.numel()));
-    for_each_offset(out, broadcast_strides(shape, out), [&](std::int64_t i, std::int64_t o) { offsets[static_cast<std::size_t>(i)] = o; });
+    for_each_offset(out, broadcast_strides(shape, out), [&](std::int64_t i, std::int64_t o) {
+        offsets[static_cast<std::size_t>(i)] = o;
+    });
     return offsets;
 }
 

@@ -20,7 +20,9 @@ void evaluate_iota(const EvalArgs& args) {
     Ints strides = Shape::filled(args.spec->shape.rank(), 0);
     strides[static_cast<int>(args.attrs.integer(0))] = 1;
     dispatch(args.spec->dtype, [&]<class T>() {
-        for_each_offset(args.spec->shape, strides, [&](std::int64_t i, std::int64_t at) { args.result<T>()[i] = convert<T>(at); });
+        for_each_offset(args.spec->shape, strides, [&](std::int64_t i, std::int64_t at) {
+            args.result<T>()[i] = convert<T>(at);
+        });
     });
 }
 
@@ -51,8 +53,10 @@ void evaluate_gather(const EvalArgs& args) {
                 const bool too_big = std::is_unsigned_v<T> && given < 0;
                 const std::int64_t at = given < 0 && !too_big ? given + size : given;
                 if (too_big || at < 0 || at >= size) {
-                    throw ExecutionError("gather", fmt::format("index {} at position {} is out of range for axis {} of {}",
-                                                               Scalar(in[i]).str(), i, axis, x.str()));
+                    throw ExecutionError(
+                        "gather",
+                        fmt::format("index {} at position {} is out of range for axis {} of {}",
+                                    Scalar(in[i]).str(), i, axis, x.str()));
                 }
                 positions.push_back(at);
             }
@@ -66,7 +70,10 @@ void evaluate_gather(const EvalArgs& args) {
     const auto* in = static_cast<const unsigned char*>(args.inputs[0].data);
     for (std::size_t o = 0; o < outer && inner > 0; ++o) {
         for (const std::int64_t at : positions) {
-            std::memcpy(out, in + (o * static_cast<std::size_t>(size) + static_cast<std::size_t>(at)) * inner, inner);
+            std::memcpy(
+                out,
+                in + (o * static_cast<std::size_t>(size) + static_cast<std::size_t>(at)) * inner,
+                inner);
             out += inner;
         }
     }
@@ -79,7 +86,8 @@ std::vector<OpDef> indexing() {
         {
             .name = "iota",
             .doc = "The position along an axis: 0, 1, 2, ...",
-            .edge = "Positions are converted as cast does: narrow integers wrap, floats round to even.",
+            .edge =
+                "Positions are converted as cast does: narrow integers wrap, floats round to even.",
             .min_inputs = 0,
             .max_inputs = 0,
             .traits = Trait::shaped,
@@ -87,11 +95,14 @@ std::vector<OpDef> indexing() {
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_iota,
             .evaluate = evaluate_iota,
-            .cases = {{{}, {std::int64_t{0}}, Shape{5}}, {{}, {std::int64_t{1}}, Shape{2, 3, 2}}, {{}, {std::int64_t{0}}, Shape{0, 2}}},
+            .cases = {{{}, {std::int64_t{0}}, Shape{5}},
+                      {{}, {std::int64_t{1}}, Shape{2, 3, 2}},
+                      {{}, {std::int64_t{0}}, Shape{0, 2}}},
         },
         {
             .name = "gather",
-            .doc = "Elements of the first operand along an axis, picked by a tensor of integer positions; negative ones count from the end.",
+            .doc = "Elements of the first operand along an axis, picked by a tensor of integer "
+                   "positions; negative ones count from the end.",
             .edge = "A position outside the axis is an execution error that names it.",
             .min_inputs = 2,
             .max_inputs = 2,
@@ -101,7 +112,10 @@ std::vector<OpDef> indexing() {
             .infer = infer_gather,
             .evaluate = evaluate_gather,
             .sample = {.low = -2, .high = 1},
-            .cases = {{{{4, 3}, {2, 2}}, {std::int64_t{0}}}, {{{2, 5}, {3}}, {std::int64_t{1}}}, {{{2, 3}, {}}, {std::int64_t{1}}}, {{{2, 3}, {0}}, {std::int64_t{0}}}},
+            .cases = {{{{4, 3}, {2, 2}}, {std::int64_t{0}}},
+                      {{{2, 5}, {3}}, {std::int64_t{1}}},
+                      {{{2, 3}, {}}, {std::int64_t{1}}},
+                      {{{2, 3}, {0}}, {std::int64_t{0}}}},
         },
     };
 }

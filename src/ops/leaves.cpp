@@ -19,13 +19,15 @@ void evaluate_constant(const EvalArgs& args) {
     unsigned char element[16];
     store_scalar(args.attrs.scalar(0), args.spec->dtype, element);
     auto* out = static_cast<unsigned char*>(args.out);
-    for (std::int64_t i = 0; i < count; ++i) std::memcpy(out + static_cast<std::size_t>(i) * size, element, size);
+    for (std::int64_t i = 0; i < count; ++i)
+        std::memcpy(out + static_cast<std::size_t>(i) * size, element, size);
 }
 
 TensorSpec infer_constant(const InferArgs& args) {
     const Scalar value = args.attrs.scalar(0);
     if (!(value.as(args.wanted->dtype) == value)) {
-        throw DTypeError(fmt::format("constant: {} is not a value of type {}", value.str(), name(args.wanted->dtype)));
+        throw DTypeError(fmt::format("constant: {} is not a value of type {}", value.str(),
+                                     name(args.wanted->dtype)));
     }
     return *args.wanted;
 }
@@ -44,7 +46,8 @@ std::vector<OpDef> leaves() {
         },
         {
             .name = "scalar",
-            .doc = "A number that is passed to programs as a parameter, so that changing it never plans anew.",
+            .doc = "A number that is passed to programs as a parameter, so that changing it never "
+                   "plans anew.",
             .min_inputs = 0,
             .max_inputs = 0,
             .traits = Trait::leaf | Trait::shaped,

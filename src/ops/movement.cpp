@@ -1,4 +1,5 @@
-// Ops that rearrange elements and compute nothing. They move whole elements, so their meaning is the same for every type.
+// Ops that rearrange elements and compute nothing. They move whole elements, so their meaning is
+// the same for every type.
 
 #include <fmt/format.h>
 
@@ -13,18 +14,21 @@ namespace lazuli::ops {
 namespace {
 
 /// Result element i is operand element at(i).
-void copy_elements(const EvalArgs& args, const HostArray& from, std::int64_t start, const Ints& strides, const Shape& shape) {
+void copy_elements(const EvalArgs& args, const HostArray& from, std::int64_t start,
+                   const Ints& strides, const Shape& shape) {
     const std::size_t size = size_of(args.spec->dtype);
     const auto* in = static_cast<const unsigned char*>(from.data);
     auto* out = static_cast<unsigned char*>(args.out);
     for_each_offset(shape, strides, [&](std::int64_t i, std::int64_t offset) {
-        std::memcpy(out + static_cast<std::size_t>(i) * size, in + static_cast<std::size_t>(start + offset) * size, size);
+        std::memcpy(out + static_cast<std::size_t>(i) * size,
+                    in + static_cast<std::size_t>(start + offset) * size, size);
     });
 }
 
 void require_same_type(const InferArgs& args) {
     if (args.wanted->dtype != args.inputs[0]->dtype) {
-        throw DTypeError(fmt::format("{}: {} cannot become {}: the type differs", args.op.name, args.inputs[0]->str(), args.wanted->str()));
+        throw DTypeError(fmt::format("{}: {} cannot become {}: the type differs", args.op.name,
+                                     args.inputs[0]->str(), args.wanted->str()));
     }
 }
 
@@ -33,8 +37,9 @@ TensorSpec infer_reshape(const InferArgs& args) {
     const Shape& from = args.inputs[0]->shape;
     Shape to = args.wanted->shape;
     const auto refuse = [&](const std::string& why) {
-        throw ShapeError(fmt::format("reshape: {} does not fit {}: {}", from.str(), args.wanted->shape.str(), why), from.str(),
-                         args.wanted->shape.str());
+        throw ShapeError(fmt::format("reshape: {} does not fit {}: {}", from.str(),
+                                     args.wanted->shape.str(), why),
+                         from.str(), args.wanted->shape.str());
     };
     int open = -1;
     Shape known;
@@ -49,10 +54,12 @@ TensorSpec infer_reshape(const InferArgs& args) {
     }
     if (open >= 0) {
         const std::int64_t rest = known.numel();
-        if (rest == 0 || from.numel() % rest != 0) refuse(fmt::format("{} elements do not divide into {}", from.numel(), rest));
+        if (rest == 0 || from.numel() % rest != 0)
+            refuse(fmt::format("{} elements do not divide into {}", from.numel(), rest));
         to[open] = from.numel() / rest;
     }
-    if (to.numel() != from.numel()) refuse(fmt::format("{} elements against {}", from.numel(), to.numel()));
+    if (to.numel() != from.numel())
+        refuse(fmt::format("{} elements against {}", from.numel(), to.numel()));
     return {args.inputs[0]->dtype, std::move(to)};
 }
 
@@ -74,14 +81,17 @@ TensorSpec infer_permute(const InferArgs& args) {
         seen |= bit;
         out.shape.push_back(from[static_cast<int>(axes[i])]);
     }
-    if (!is_order) throw IndexError(fmt::format("permute: {} is not an order of the axes of {}", axes.str(), from.str()));
+    if (!is_order)
+        throw IndexError(
+            fmt::format("permute: {} is not an order of the axes of {}", axes.str(), from.str()));
     return out;
 }
 
 void evaluate_permute(const EvalArgs& args) {
     const Ints dense = dense_strides(args.inputs[0].spec->shape);
     Ints strides;
-    for (const std::int64_t axis : args.attrs.list(0)) strides.push_back(dense[static_cast<int>(axis)]);
+    for (const std::int64_t axis : args.attrs.list(0))
+        strides.push_back(dense[static_cast<int>(axis)]);
     copy_elements(args, args.inputs[0], 0, strides, args.spec->shape);
 }
 
@@ -95,13 +105,17 @@ TensorSpec infer_broadcast(const InferArgs& args) {
         fits = from[i] == target || from[i] == 1;
     }
     if (!fits) {
-        throw ShapeError(fmt::format("broadcast_to: {} does not broadcast to {}", from.str(), to.str()), to.str(), from.str());
+        throw ShapeError(
+            fmt::format("broadcast_to: {} does not broadcast to {}", from.str(), to.str()),
+            to.str(), from.str());
     }
     return *args.wanted;
 }
 
 void evaluate_broadcast(const EvalArgs& args) {
-    copy_elements(args, args.inputs[0], 0, broadcast_strides(args.inputs[0].spec->shape, args.spec->shape), args.spec->shape);
+    copy_elements(args, args.inputs[0], 0,
+                  broadcast_strides(args.inputs[0].spec->shape, args.spec->shape),
+                  args.spec->shape);
 }
 
 enum : int { kStarts, kSizes, kSteps };
@@ -112,19 +126,22 @@ TensorSpec infer_slice(const InferArgs& args) {
     const Ints sizes = args.attrs.list(kSizes);
     const Ints steps = args.attrs.list(kSteps);
     const auto refuse = [&](const std::string& why) {
-        throw ShapeError(fmt::format("slice: starts {}, sizes {}, steps {} of {}: {}", starts.str(), sizes.str(), steps.str(),
-                                     from.str(), why),
+        throw ShapeError(fmt::format("slice: starts {}, sizes {}, steps {} of {}: {}", starts.str(),
+                                     sizes.str(), steps.str(), from.str(), why),
                          from.str(), sizes.str());
     };
-    if (starts.rank() != from.rank() || sizes.rank() != from.rank() || steps.rank() != from.rank()) {
+    if (starts.rank() != from.rank() || sizes.rank() != from.rank() ||
+        steps.rank() != from.rank()) {
         refuse("one start, size and step a dimension is needed");
     }
     for (int i = 0; i < from.rank(); ++i) {
         if (steps[i] == 0) refuse("a step is 0");
-        if (sizes[i] < 0 || sizes[i] > from[i]) refuse(fmt::format("size {} of dimension {}", sizes[i], i));
+        if (sizes[i] < 0 || sizes[i] > from[i])
+            refuse(fmt::format("size {} of dimension {}", sizes[i], i));
         if (sizes[i] == 0) continue;
         std::int64_t last = 0;
-        const bool overflow = __builtin_mul_overflow(sizes[i] - 1, steps[i], &last) || __builtin_add_overflow(last, starts[i], &last);
+        const bool overflow = __builtin_mul_overflow(sizes[i] - 1, steps[i], &last) ||
+                              __builtin_add_overflow(last, starts[i], &last);
         if (overflow || starts[i] < 0 || starts[i] >= from[i] || last < 0 || last >= from[i]) {
             refuse(fmt::format("dimension {} is left", i));
         }
@@ -154,14 +171,17 @@ TensorSpec infer_concat(const InferArgs& args) {
     const int at = static_cast<int>(ensure_axis("concat", axis, out.shape));
     for (const TensorSpec* input : args.inputs.subspan(1)) {
         bool fits = input->shape.rank() == out.shape.rank();
-        for (int i = 0; fits && i < out.shape.rank(); ++i) fits = i == at || input->shape[i] == out.shape[i];
+        for (int i = 0; fits && i < out.shape.rank(); ++i)
+            fits = i == at || input->shape[i] == out.shape[i];
         if (!fits) {
-            throw ShapeError(fmt::format("concat: {} and {} differ in a dimension other than axis {}", args.inputs[0]->str(),
-                                         input->str(), at),
-                             args.inputs[0]->shape.str(), input->shape.str());
+            throw ShapeError(
+                fmt::format("concat: {} and {} differ in a dimension other than axis {}",
+                            args.inputs[0]->str(), input->str(), at),
+                args.inputs[0]->shape.str(), input->shape.str());
         }
         if (input->dtype != out.dtype) {
-            throw DTypeError(fmt::format("concat: operands have different types: {} and {}", args.inputs[0]->str(), input->str()));
+            throw DTypeError(fmt::format("concat: operands have different types: {} and {}",
+                                         args.inputs[0]->str(), input->str()));
         }
         if (__builtin_add_overflow(out.shape[at], input->shape[at], &out.shape[at])) {
             throw ShapeError("concat: the result has more than 2^63 - 1 elements", "fewer", "more");
@@ -203,7 +223,10 @@ std::vector<OpDef> movement() {
             .traits = Trait::movement | Trait::shaped,
             .infer = infer_reshape,
             .evaluate = evaluate_reshape,
-            .cases = {{{{2, 6}}, {}, Shape{3, 4}}, {{{4}}, {}, Shape{2, 1, 2}}, {{{}}, {}, Shape{1, 1}}, {{{0, 3}}, {}, Shape{5, 0}}},
+            .cases = {{{{2, 6}}, {}, Shape{3, 4}},
+                      {{{4}}, {}, Shape{2, 1, 2}},
+                      {{{}}, {}, Shape{1, 1}},
+                      {{{0, 3}}, {}, Shape{5, 0}}},
         },
         {
             .name = "permute",
@@ -212,7 +235,10 @@ std::vector<OpDef> movement() {
             .attrs = {{"axes", AttrKind::axes}},
             .infer = infer_permute,
             .evaluate = evaluate_permute,
-            .cases = {{{{2, 3, 4}}, {Ints{2, 0, 1}}}, {{{3, 4}}, {Ints{1, 0}}}, {{{}}, {Ints{}}}, {{{0, 2}}, {Ints{1, 0}}}},
+            .cases = {{{{2, 3, 4}}, {Ints{2, 0, 1}}},
+                      {{{3, 4}}, {Ints{1, 0}}},
+                      {{{}}, {Ints{}}},
+                      {{{0, 2}}, {Ints{1, 0}}}},
         },
         {
             .name = "broadcast_to",
@@ -221,15 +247,23 @@ std::vector<OpDef> movement() {
             .traits = Trait::movement | Trait::shaped,
             .infer = infer_broadcast,
             .evaluate = evaluate_broadcast,
-            .cases = {{{{3, 1}}, {}, Shape{2, 3, 4}}, {{{}}, {}, Shape{3}}, {{{1}}, {}, Shape{0}}, {{{2, 3}}, {}, Shape{2, 3}}},
+            .cases = {{{{3, 1}}, {}, Shape{2, 3, 4}},
+                      {{{}}, {}, Shape{3}},
+                      {{{1}}, {}, Shape{0}},
+                      {{{2, 3}}, {}, Shape{2, 3}}},
         },
         {
             .name = "slice",
-            .doc = "A box of the tensor, one start, stop and step a dimension; negative ones count from the end, as in numpy.",
-            .edge = "Starts and stops beyond the ends are cut to them; a step of 0 is an error; the box may be empty. "
-                    "In programs: the first position, the number of positions and the step of each dimension.",
+            .doc = "A box of the tensor, one start, stop and step a dimension; negative ones count "
+                   "from the end, as in numpy.",
+            .edge = "Starts and stops beyond the ends are cut to them; a step of 0 is an error; "
+                    "the box may be empty. "
+                    "In programs: the first position, the number of positions and the step of each "
+                    "dimension.",
             .traits = Trait::movement,
-            .attrs = {{"starts", AttrKind::ints}, {"sizes", AttrKind::ints}, {"steps", AttrKind::ints}},
+            .attrs = {{"starts", AttrKind::ints},
+                      {"sizes", AttrKind::ints},
+                      {"steps", AttrKind::ints}},
             .infer = infer_slice,
             .evaluate = evaluate_slice,
             .cases = {{{{5, 6}}, {Ints{1, 5}, Ints{2, 3}, Ints{2, -2}}},
@@ -247,7 +281,9 @@ std::vector<OpDef> movement() {
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_concat,
             .evaluate = evaluate_concat,
-            .cases = {{{{2, 3}, {2, 1}, {2, 0}}, {std::int64_t{1}}}, {{{2, 3}, {4, 3}}, {std::int64_t{0}}}, {{{5}}, {std::int64_t{0}}}},
+            .cases = {{{{2, 3}, {2, 1}, {2, 0}}, {std::int64_t{1}}},
+                      {{{2, 3}, {4, 3}}, {std::int64_t{0}}},
+                      {{{5}}, {std::int64_t{0}}}},
         },
     };
 }

@@ -13,14 +13,17 @@ namespace {
 // Attributes of every reduction.
 enum : int { kAxes, kKeepdims };
 
-bool reduced(const Ints& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool reduced(const Ints& axes, int axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 Ints checked_axes(const InferArgs& args) {
     const Ints axes = args.attrs.list(kAxes);
     for (int i = 0; i < axes.rank(); ++i) {
         (void)ensure_axis(args.op.name, axes[i], args.inputs[0]->shape);
         if (i > 0 && axes[i] <= axes[i - 1]) {
-            throw ArgumentError(fmt::format("{}: axes {} are not ascending", args.op.name, axes.str()));
+            throw ArgumentError(
+                fmt::format("{}: axes {} are not ascending", args.op.name, axes.str()));
         }
     }
     return axes;
@@ -49,13 +52,15 @@ TensorSpec infer_sum(const InferArgs& args) {
 
 TensorSpec infer_mean(const InferArgs& args) { return reduced_spec(args, args.inputs[0]->dtype); }
 
-// A reduction without a neutral element needs at least one element, unless there is no result to be filled.
+// A reduction without a neutral element needs at least one element, unless there is no result to be
+// filled.
 void refuse_empty(const InferArgs& args, const TensorSpec& out) {
     const Ints axes = checked_axes(args);
     for (const std::int64_t axis : axes) {
         if (args.inputs[0]->shape[static_cast<int>(axis)] != 0) continue;
         if (out.shape.numel() == 0) continue;
-        throw ShapeError(fmt::format("{}: no value over an empty axis: {}, axes {}", args.op.name, args.inputs[0]->str(), axes.str()),
+        throw ShapeError(fmt::format("{}: no value over an empty axis: {}, axes {}", args.op.name,
+                                     args.inputs[0]->str(), axes.str()),
                          "at least one element", args.inputs[0]->shape.str());
     }
 }
@@ -72,8 +77,8 @@ TensorSpec infer_argmax(const InferArgs& args) {
     return out;
 }
 
-/// For each result element in row-major order: f(result index, positions), where positions are the offsets of the elements
-/// that are reduced into it, row-major over the reduced axes.
+/// For each result element in row-major order: f(result index, positions), where positions are the
+/// offsets of the elements that are reduced into it, row-major over the reduced axes.
 template <class F>
 void for_each_group(const EvalArgs& args, F&& f) {
     const Shape& in = args.inputs[0].spec->shape;
@@ -90,7 +95,9 @@ void for_each_group(const EvalArgs& args, F&& f) {
     }
     for_each_offset(outer, outer_strides, [&](std::int64_t result, std::int64_t base) {
         f(result, [&](auto&& visit) {
-            for_each_offset(inner, inner_strides, [&](std::int64_t index, std::int64_t offset) { visit(index, base + offset); });
+            for_each_offset(inner, inner_strides, [&](std::int64_t index, std::int64_t offset) {
+                visit(index, base + offset);
+            });
         });
     });
 }
@@ -101,11 +108,15 @@ void evaluate_sum(const EvalArgs& args) {
         for_each_group(args, [&](std::int64_t result, auto&& each) {
             if constexpr (std::is_integral_v<T>) {
                 std::uint64_t total = 0;
-                each([&](std::int64_t, std::int64_t at) { total += static_cast<std::uint64_t>(in[at]); });
+                each([&](std::int64_t, std::int64_t at) {
+                    total += static_cast<std::uint64_t>(in[at]);
+                });
                 args.result<std::uint64_t>()[result] = total;  // i64 and u64 have the same bits
             } else {
                 Compute<T> total{};
-                each([&](std::int64_t, std::int64_t at) { total += static_cast<Compute<T>>(in[at]); });
+                each([&](std::int64_t, std::int64_t at) {
+                    total += static_cast<Compute<T>>(in[at]);
+                });
                 args.result<T>()[result] = convert<T>(total);
             }
         });
@@ -143,7 +154,9 @@ std::pair<std::int64_t, std::int64_t> find_max(const T* in, Each&& each) {
     each([&](std::int64_t index, std::int64_t at) {
         if (best_index >= 0) {
             if (is_nan(in[best])) return;
-            if (!is_nan(in[at]) && !(static_cast<Compute<T>>(in[best]) < static_cast<Compute<T>>(in[at]))) return;
+            if (!is_nan(in[at]) &&
+                !(static_cast<Compute<T>>(in[best]) < static_cast<Compute<T>>(in[at])))
+                return;
         }
         best_index = index;
         best = at;
@@ -183,14 +196,22 @@ void evaluate_argmax(const EvalArgs& args) {
     });
 }
 
-std::vector<AttrDef> reduce_attrs() { return {{"axes", AttrKind::axes}, {"keepdims", AttrKind::boolean}}; }
+std::vector<AttrDef> reduce_attrs() {
+    return {{"axes", AttrKind::axes}, {"keepdims", AttrKind::boolean}};
+}
 
 // Shapes and axes every reduction is tested on; `empty` adds those over no element.
 std::vector<Case> reduce_cases(bool empty) {
     std::vector<Case> cases{
-        {{{2, 3, 4}}, {Ints{0, 1, 2}, false}}, {{{2, 3, 4}}, {Ints{1}, false}}, {{{2, 3, 4}}, {Ints{0, 2}, true}},
-        {{{5}}, {Ints{0}, true}},              {{{}}, {Ints{}, false}},         {{{1, 7}}, {Ints{0}, false}},
-        {{{0, 3}}, {Ints{1}, false}},          {{{3, 4}}, {Ints{}, false}},     {{{2, 1, 2, 1, 2, 1, 2}}, {Ints{2, 6}, false}},
+        {{{2, 3, 4}}, {Ints{0, 1, 2}, false}},
+        {{{2, 3, 4}}, {Ints{1}, false}},
+        {{{2, 3, 4}}, {Ints{0, 2}, true}},
+        {{{5}}, {Ints{0}, true}},
+        {{{}}, {Ints{}, false}},
+        {{{1, 7}}, {Ints{0}, false}},
+        {{{0, 3}}, {Ints{1}, false}},
+        {{{3, 4}}, {Ints{}, false}},
+        {{{2, 1, 2, 1, 2, 1, 2}}, {Ints{2, 6}, false}},
     };
     if (empty) {
         cases.push_back({{{0, 3}}, {Ints{0}, false}});
@@ -206,8 +227,10 @@ std::vector<OpDef> reduction() {
     return {
         {
             .name = "sum",
-            .doc = "Sum over axes (all of them where none are given); bool and small integers are summed in 64 bits.",
-            .edge = "Of no elements 0. Integers wrap. f16, bf16 and f32 are summed in f64 and rounded once. NaN propagates.",
+            .doc = "Sum over axes (all of them where none are given); bool and small integers are "
+                   "summed in 64 bits.",
+            .edge = "Of no elements 0. Integers wrap. f16, bf16 and f32 are summed in f64 and "
+                    "rounded once. NaN propagates.",
             .traits = Trait::keep_if_held,
             .attrs = reduce_attrs(),
             .infer = infer_sum,
@@ -228,8 +251,10 @@ std::vector<OpDef> reduction() {
         },
         {
             .name = "mean",
-            .doc = "Mean over axes (all of them where none are given); integers are averaged as the default float.",
-            .edge = "Of no elements NaN. f16, bf16 and f32 are summed in f64 and rounded once. NaN propagates.",
+            .doc = "Mean over axes (all of them where none are given); integers are averaged as "
+                   "the default float.",
+            .edge = "Of no elements NaN. f16, bf16 and f32 are summed in f64 and rounded once. NaN "
+                    "propagates.",
             .traits = Trait::keep_if_held | Trait::to_float,
             .dtypes = kFloating | kComplex,
             .attrs = reduce_attrs(),
@@ -240,8 +265,10 @@ std::vector<OpDef> reduction() {
         },
         {
             .name = "argmax",
-            .doc = "Position of the first largest element over axes (all of them where none are given), counted row-major, as i64.",
-            .edge = "The position of the first NaN if there is one. 0 and -0 are equal. Over an empty axis an error.",
+            .doc = "Position of the first largest element over axes (all of them where none are "
+                   "given), counted row-major, as i64.",
+            .edge = "The position of the first NaN if there is one. 0 and -0 are equal. Over an "
+                    "empty axis an error.",
             .traits = Trait::keep_if_held,
             .dtypes = ordered,
             .attrs = reduce_attrs(),

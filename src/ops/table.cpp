@@ -4,8 +4,8 @@
 
 void lazuli_install_ops() {
     using namespace lazuli::ops;
-    for (const auto family : {leaves, elementwise, comparison, reduction, movement, contraction, indexing, random, composites,
-                              custom}) {
+    for (const auto family : {leaves, elementwise, comparison, reduction, movement, contraction,
+                              indexing, random, composites, custom}) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

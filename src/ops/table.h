@@ -1,6 +1,7 @@
 #pragma once
 
-// The built-in records, a file a family. table.cpp lists the families in order; that list is the only place that names them.
+// The built-in records, a file a family. table.cpp lists the families in order; that list is the
+// only place that names them.
 
 #include <vector>
 

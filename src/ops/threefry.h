@@ -1,7 +1,8 @@
 #pragma once
 
-// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a keyed
-// bijection of 64-bit counters. An element's bits are a function of the key and its position: no state, any order, any split.
+// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1,
+// 2, 3", SC 2011): a keyed bijection of 64-bit counters. An element's bits are a function of the
+// key and its position: no state, any order, any split.
 
 #include <bit>
 #include <cstdint>

@@ -44,10 +44,12 @@ ValueCall& ValueCall::arg(DType v) {
 }
 Value ValueCall::done() { return inputs_[0].builder().op(id_, inputs_, words_.words(), &wanted_); }
 
-Value constant_like(const Value& like, const Scalar& value) { return like.builder().constant(value, {like.dtype(), {}}); }
+Value constant_like(const Value& like, const Scalar& value) {
+    return like.builder().constant(value, {like.dtype(), {}});
+}
 
-Value dot_general(const Value& x, const Value& y, const Ints& lhs_contract, const Ints& rhs_contract, const Ints& lhs_batch,
-                  const Ints& rhs_batch) {
+Value dot_general(const Value& x, const Value& y, const Ints& lhs_contract,
+                  const Ints& rhs_contract, const Ints& lhs_batch, const Ints& rhs_batch) {
     const Value inputs[] = {x, y};
     const Attribute attrs[] = {lhs_contract, rhs_contract, lhs_batch, rhs_batch};
     return x.builder().op("dot_general", inputs, attrs);

@@ -1,6 +1,7 @@
 #pragma once
 
-// The public ops once more, for values under construction: with these, composites are written like formulas.
+// The public ops once more, for values under construction: with these, composites are written like
+// formulas.
 
 #include <string_view>
 
@@ -9,7 +10,8 @@
 
 namespace lazuli::ops {
 
-/// Appends an op whose arguments stand in the order of its operands, then its attributes. A Shape or DType is the result asked for.
+/// Appends an op whose arguments stand in the order of its operands, then its attributes. A Shape
+/// or DType is the result asked for.
 class ValueCall {
    public:
     ValueCall(std::string_view op, const Value& first);
@@ -68,7 +70,7 @@ inline Value operator/(const Value& x, double y) { return div(x, constant_like(x
 inline Value operator/(double x, const Value& y) { return div(constant_like(y, x), y); }
 
 /// A contraction; the axes are those of the operands, from 0.
-Value dot_general(const Value& x, const Value& y, const Ints& lhs_contract, const Ints& rhs_contract, const Ints& lhs_batch,
-                  const Ints& rhs_batch);
+Value dot_general(const Value& x, const Value& y, const Ints& lhs_contract,
+                  const Ints& rhs_contract, const Ints& lhs_batch, const Ints& rhs_batch);
 
 }  // namespace lazuli::ops

@@ -24,7 +24,9 @@ std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Contex
     const auto [first, last] = by_key_.equal_range(key);
     for (auto it = first; it != last; ++it) {
         const Entry& entry = *it->second;
-        if (!(entry.context == context) || !same(entry.words, capture.words.words()) || !same(entry.rest, capture.rest.words())) continue;
+        if (!(entry.context == context) || !same(entry.words, capture.words.words()) ||
+            !same(entry.rest, capture.rest.words()))
+            continue;
         entries_.splice(entries_.begin(), entries_, it->second);
         ++stats_.hits;
         return entry.plan;
@@ -33,20 +35,29 @@ std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Contex
     return nullptr;
 }
 
-void Cache::insert(const ir::Capture& capture, const Context& context, std::shared_ptr<const Plan> plan) {
-    // The words stand here, in the captured program and in the expanded one; what the backend made of them is about as large.
-    const std::size_t count = capture.words.size() + capture.rest.size() + plan->program.words().size() + 2 * plan->expanded.words().size();
-    const std::size_t bytes = sizeof(Entry) + sizeof(Plan) + count * sizeof(std::uint64_t) + 64 * capture.params.size();
+void Cache::insert(const ir::Capture& capture, const Context& context,
+                   std::shared_ptr<const Plan> plan) {
+    // The words stand here, in the captured program and in the expanded one; what the backend made
+    // of them is about as large.
+    const std::size_t count = capture.words.size() + capture.rest.size() +
+                              plan->program.words().size() + 2 * plan->expanded.words().size();
+    const std::size_t bytes =
+        sizeof(Entry) + sizeof(Plan) + count * sizeof(std::uint64_t) + 64 * capture.params.size();
     const std::scoped_lock lock(mutex_);
     if (bytes > limit_) return;
     const std::uint64_t key = key_of(capture, context);
     const auto [first, last] = by_key_.equal_range(key);
     for (auto it = first; it != last; ++it) {  // another thread was faster
-        if (it->second->context == context && same(it->second->words, capture.words.words()) && same(it->second->rest, capture.rest.words())) return;
+        if (it->second->context == context && same(it->second->words, capture.words.words()) &&
+            same(it->second->rest, capture.rest.words()))
+            return;
     }
     while (stats_.bytes + bytes > limit_) drop_oldest();
-    const auto words_of = [](const ir::WordBuffer& b) { return std::vector<std::uint64_t>(b.words().begin(), b.words().end()); };
-    entries_.push_front({key, context, words_of(capture.words), words_of(capture.rest), std::move(plan), bytes});
+    const auto words_of = [](const ir::WordBuffer& b) {
+        return std::vector<std::uint64_t>(b.words().begin(), b.words().end());
+    };
+    entries_.push_front(
+        {key, context, words_of(capture.words), words_of(capture.rest), std::move(plan), bytes});
     by_key_.emplace(key, entries_.begin());
     stats_.bytes += bytes;
     ++stats_.plans;

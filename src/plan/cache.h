@@ -1,7 +1,7 @@
 #pragma once
 
-// The plan cache: from a captured graph's words to its plan. Bounded by bytes, least recently used first out, shared by all
-// threads, and never trusted on the hash alone.
+// The plan cache: from a captured graph's words to its plan. Bounded by bytes, least recently used
+// first out, shared by all threads, and never trusted on the hash alone.
 
 #include <cstdint>
 #include <list>
@@ -18,10 +18,11 @@ namespace lazuli::plan {
 
 /// What runs when a graph of this form is evaluated.
 struct Plan {
-    Program program;                        // as captured
-    Program expanded;                       // as the backend runs it
-    std::shared_ptr<const void> prepared;   // the backend's own
-    Device device;                          // who runs it: the graph's device, or the reference backend where that lacks an op
+    Program program;                       // as captured
+    Program expanded;                      // as the backend runs it
+    std::shared_ptr<const void> prepared;  // the backend's own
+    Device
+        device;  // who runs it: the graph's device, or the reference backend where that lacks an op
 };
 
 /// What else tells plans apart: the device and the policies.
@@ -36,8 +37,10 @@ class Cache {
     explicit Cache(std::size_t limit) : limit_(limit) {}
     /// The plan of this graph, or null. Equal hashes are verified word by word.
     std::shared_ptr<const Plan> find(const ir::Capture& capture, const Context& context);
-    /// Keeps a plan, dropping others until the bound holds; a plan larger than the bound is not kept.
-    void insert(const ir::Capture& capture, const Context& context, std::shared_ptr<const Plan> plan);
+    /// Keeps a plan, dropping others until the bound holds; a plan larger than the bound is not
+    /// kept.
+    void insert(const ir::Capture& capture, const Context& context,
+                std::shared_ptr<const Plan> plan);
     void clear();
     CacheStats stats() const;
 

@@ -25,26 +25,33 @@ const Implementation& choose(OpId op, const InferArgs& args, const ExpandOptions
         const auto reason = all[i].refuses != nullptr ? all[i].refuses(args) : std::nullopt;
         if (policy.kind == Policy::Kind::force && all[i].name == policy.implementation) {
             if (!reason) return all[i];
-            throw ArgumentError(fmt::format("{}: the forced implementation '{}' does not serve ({}): {}", args.op.name, all[i].name,
-                                            operands_text(args), *reason));
+            throw ArgumentError(
+                fmt::format("{}: the forced implementation '{}' does not serve ({}): {}",
+                            args.op.name, all[i].name, operands_text(args), *reason));
         }
         if (!reason) able.push_back(i);
     }
-    if (able.empty()) throw ArgumentError(fmt::format("{}: no implementation serves ({})", args.op.name, operands_text(args)));
+    if (able.empty())
+        throw ArgumentError(
+            fmt::format("{}: no implementation serves ({})", args.op.name, operands_text(args)));
     if (policy.kind == Policy::Kind::benchmark && able.size() > 1 && options.fastest) {
         return all[options.fastest(op, args, able, policy.cache)];
     }
     return all[able.front()];
 }
 
-/// One pass: composites are replaced by one level of their implementation. True where there was one.
+/// One pass: composites are replaced by one level of their implementation. True where there was
+/// one.
 bool expand_once(const Program& program, const ExpandOptions& options, Program& out) {
     bool changed = false;
     ProgramBuilder builder;
     std::vector<Value> params;
     std::vector<Value> values;
-    for (const Param& param : program.params()) params.push_back(builder.param(param.name, param.spec));
-    const auto value = [&](ValueRef v) { return v.is_param() ? params[v.index()] : values[v.index()]; };
+    for (const Param& param : program.params())
+        params.push_back(builder.param(param.name, param.spec));
+    const auto value = [&](ValueRef v) {
+        return v.is_param() ? params[v.index()] : values[v.index()];
+    };
     std::vector<Value> inputs;
     std::vector<TensorSpec> specs;
     std::vector<const TensorSpec*> pointers;
@@ -70,12 +77,14 @@ bool expand_once(const Program& program, const ExpandOptions& options, Program& 
         const Implementation& implementation = choose(operation.op(), args, options);
         const Value built = implementation.build(builder, inputs, args);
         if (!(built.spec() == spec)) {
-            throw InternalError(fmt::format("{}: the implementation '{}' makes {} where {} is due", def.name, implementation.name,
-                                            built.spec().str(), spec.str()));
+            throw InternalError(fmt::format("{}: the implementation '{}' makes {} where {} is due",
+                                            def.name, implementation.name, built.spec().str(),
+                                            spec.str()));
         }
         values.push_back(built);
     }
-    for (const ProgramResult& result : program.results()) builder.result(value(result.value), result.name);
+    for (const ProgramResult& result : program.results())
+        builder.result(value(result.value), result.name);
     if (changed) out = builder.build();
     return changed;
 }
@@ -84,9 +93,11 @@ bool expand_once(const Program& program, const ExpandOptions& options, Program& 
 
 Program expand(const Program& program, const ExpandOptions& options) {
     bool composites = false;
-    for (std::size_t i = 0; i < program.size() && !composites; ++i) composites = program.operation(i).def().is_composite();
+    for (std::size_t i = 0; i < program.size() && !composites; ++i)
+        composites = program.operation(i).def().is_composite();
     Program current = program;
-    // Implementations may use composites in turn (matmul with gelu); a record that builds itself would go on for ever.
+    // Implementations may use composites in turn (matmul with gelu); a record that builds itself
+    // would go on for ever.
     for (int depth = 0; composites && expand_once(current, options, current); ++depth) {
         if (depth == 32) throw CycleError("a composite op is built out of itself");
     }

@@ -46,7 +46,8 @@ Key key_of(const Backend& backend, const InferArgs& args) {
 /// A program of this one implementation, prepared, with operands of zeros.
 class Candidate {
    public:
-    Candidate(Backend& backend, const Implementation& implementation, const InferArgs& args) : backend_(backend) {
+    Candidate(Backend& backend, const Implementation& implementation, const InferArgs& args)
+        : backend_(backend) {
         ProgramBuilder builder;
         std::vector<Value> inputs;
         for (const TensorSpec* spec : args.inputs) inputs.push_back(builder.param("", *spec));
@@ -75,10 +76,13 @@ class Candidate {
     std::vector<Binding> bindings_;
 };
 
-std::size_t measure(Backend& backend, const InferArgs& args, std::span<const std::size_t> candidates) {
-    constexpr int kRounds = 3;  // the best of three, taken in turns so that a slow moment of the machine hits all alike
+std::size_t measure(Backend& backend, const InferArgs& args,
+                    std::span<const std::size_t> candidates) {
+    constexpr int kRounds =
+        3;  // the best of three, taken in turns so that a slow moment of the machine hits all alike
     std::vector<Candidate> all;
-    for (const std::size_t i : candidates) all.emplace_back(backend, args.op.implementations[i], args);
+    for (const std::size_t i : candidates)
+        all.emplace_back(backend, args.op.implementations[i], args);
     std::vector<double> best(candidates.size(), 1e300);
     for (int round = 0; round <= kRounds; ++round) {
         for (std::size_t i = 0; i < all.size(); ++i) {
@@ -86,19 +90,21 @@ std::size_t measure(Backend& backend, const InferArgs& args, std::span<const std
             if (round > 0) best[i] = std::min(best[i], seconds);  // the first round warms up
         }
     }
-    return candidates[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
+    return candidates[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) -
+                                               best.begin())];
 }
 
 }  // namespace
 
-std::size_t fastest_implementation(Backend& backend, OpId op, const InferArgs& args, std::span<const std::size_t> candidates,
-                                   std::size_t cache) {
+std::size_t fastest_implementation(Backend& backend, OpId op, const InferArgs& args,
+                                   std::span<const std::size_t> candidates, std::size_t cache) {
     Measurements& m = measurements();
     const Key key = key_of(backend, args);
     {
         const std::scoped_lock lock(m.mutex);
         std::list<Entry>& entries = m.by_op[op];
-        const auto it = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
+        const auto it = std::find_if(entries.begin(), entries.end(),
+                                     [&](const Entry& e) { return e.key == key; });
         if (it != entries.end()) {
             entries.splice(entries.begin(), entries, it);
             return it->winner;

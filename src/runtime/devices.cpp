@@ -43,16 +43,22 @@ Device register_backend(std::unique_ptr<Backend> backend) {
     runtime::ensure_builtin_backends();
     Registry& r = registry();
     const std::string name = backend->name();
-    const bool good = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-    if (!good) throw ArgumentError(fmt::format("register_backend: '{}' is no name (lower-case letters, digits, underscores)", name));
+    const bool good =
+        !name.empty() &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+    if (!good)
+        throw ArgumentError(fmt::format(
+            "register_backend: '{}' is no name (lower-case letters, digits, underscores)", name));
     const std::scoped_lock lock(r.mutex);
     const int index = r.count.load();
     for (int i = 0; i < index; ++i) {
         if (r.backends[static_cast<std::size_t>(i)].load()->name() == name) {
-            throw ArgumentError(fmt::format("register_backend: there is a backend named '{}' already", name));
+            throw ArgumentError(
+                fmt::format("register_backend: there is a backend named '{}' already", name));
         }
     }
-    if (index == kMaxDevices) throw ArgumentError(fmt::format("register_backend: more than {} backends", kMaxDevices));
+    if (index == kMaxDevices)
+        throw ArgumentError(fmt::format("register_backend: more than {} backends", kMaxDevices));
     backend->device_ = Device(static_cast<std::uint8_t>(index));
     r.backends[static_cast<std::size_t>(index)].store(backend.release(), std::memory_order_release);
     r.count.store(index + 1, std::memory_order_release);
@@ -61,15 +67,19 @@ Device register_backend(std::unique_ptr<Backend> backend) {
 
 Backend& backend_of(Device device) {
     runtime::ensure_builtin_backends();
-    Backend* backend = device.number() < kMaxDevices ? registry().backends[device.number()].load(std::memory_order_acquire) : nullptr;
-    if (backend == nullptr) throw DeviceError(fmt::format("there is no device number {}", device.number()));
+    Backend* backend = device.number() < kMaxDevices
+                           ? registry().backends[device.number()].load(std::memory_order_acquire)
+                           : nullptr;
+    if (backend == nullptr)
+        throw DeviceError(fmt::format("there is no device number {}", device.number()));
     return *backend;
 }
 
 std::vector<Device> devices() {
     runtime::ensure_builtin_backends();
     std::vector<Device> out;
-    for (int i = 0; i < registry().count.load(std::memory_order_acquire); ++i) out.emplace_back(static_cast<std::uint8_t>(i));
+    for (int i = 0; i < registry().count.load(std::memory_order_acquire); ++i)
+        out.emplace_back(static_cast<std::uint8_t>(i));
     return out;
 }
 
@@ -79,7 +89,8 @@ Device::Device(std::string_view name) {
         number_ = device.number();
         return;
     }
-    throw DeviceError(fmt::format("there is no device named '{}' (there are: {})", name, fmt::join(names(), ", ")));
+    throw DeviceError(fmt::format("there is no device named '{}' (there are: {})", name,
+                                  fmt::join(names(), ", ")));
 }
 
 std::string Device::name() const { return backend_of(*this).name(); }

@@ -23,7 +23,8 @@
 
 namespace lazuli {
 
-/// An evaluation under way. Nodes in flight point to it; threads that need their values wait for it.
+/// An evaluation under way. Nodes in flight point to it; threads that need their values wait for
+/// it.
 struct ir::Flight : std::enable_shared_from_this<ir::Flight> {
     void finish() {
         {
@@ -34,7 +35,9 @@ struct ir::Flight : std::enable_shared_from_this<ir::Flight> {
     }
     void wait() {
         if (owner == std::this_thread::get_id()) {
-            throw CycleError("a function that is being evaluated asks for a tensor that waits for that function");
+            throw CycleError(
+                "a function that is being evaluated asks for a tensor that waits for that "
+                "function");
         }
         std::unique_lock lock(mutex);
         changed.wait(lock, [&] { return done; });
@@ -56,7 +59,8 @@ using ir::Node;
 using ir::State;
 
 plan::Cache& plan_cache() {
-    static plan::Cache& cache = *new plan::Cache(static_cast<std::size_t>(env::integer(env::Var::plan_cache_bytes)));
+    static plan::Cache& cache =
+        *new plan::Cache(static_cast<std::size_t>(env::integer(env::Var::plan_cache_bytes)));
     return cache;
 }
 
@@ -70,10 +74,10 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
     made->program = program;
     made->device = device;
     plan::ExpandOptions options;
-    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs, const TensorSpec& result) {
-        return backend.supports(op, inputs, result);
-    };
-    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates, std::size_t cache) {
+    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
+                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
+    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates,
+                          std::size_t cache) {
         return fastest_implementation(backend, op, args, candidates, cache);
     };
     made->expanded = plan::expand(program, options);
@@ -81,11 +85,15 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
     for (std::size_t i = 0; i < made->expanded.size(); ++i) {
         const Operation operation = made->expanded.operation(i);
         inputs.clear();
-        for (std::size_t k = 0; k < operation.input_count(); ++k) inputs.push_back(made->expanded.spec(operation.input(k)));
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            inputs.push_back(made->expanded.spec(operation.input(k)));
         if (backend.supports(operation.def(), inputs, operation.spec())) continue;
-        if (device == Device()) throw InternalError(fmt::format("the reference backend lacks {}", operation.def().name));
+        if (device == Device())
+            throw InternalError(
+                fmt::format("the reference backend lacks {}", operation.def().name));
         made->device = Device();
-        made->expanded = plan::expand(program, {});  // the reference backend runs every core op and no composite
+        made->expanded =
+            plan::expand(program, {});  // the reference backend runs every core op and no composite
         fallbacks.fetch_add(1, std::memory_order_relaxed);
         break;
     }
@@ -121,7 +129,9 @@ BufferPtr upload(Device device, const void* data, std::size_t bytes) {
 }
 
 /// Whether the node is a number, whose value is at hand whatever its state.
-bool is_number(const Node& node) { return has(op_def(node.op).traits, Trait::leaf) && node.word_count > 0; }
+bool is_number(const Node& node) {
+    return has(op_def(node.op).traits, Trait::leaf) && node.word_count > 0;
+}
 
 /// A parameter's value for the device that runs the plan: where it is, or a dense copy there.
 Binding bind(const Node& node, Device device) {
@@ -161,26 +171,31 @@ enum class Blame : std::uint8_t { none, planning, running };
 /// One attempt to make lazy targets of one device available.
 class Attempt {
    public:
-    /// Under the graph lock: captures, takes hold of what is needed, and marks the results as in flight.
-    Attempt(std::span<Node* const> lazy, Capture& captured) : device_(lazy.front()->device), captured_(captured) {
+    /// Under the graph lock: captures, takes hold of what is needed, and marks the results as in
+    /// flight.
+    Attempt(std::span<Node* const> lazy, Capture& captured)
+        : device_(lazy.front()->device), captured_(captured) {
         ir::capture(lazy, {}, true, captured);
         for (Node* param : captured.params) {
             params_.emplace_back(param);
             if (is_number(*param)) continue;
-            if (param->state.load(std::memory_order_relaxed) == State::in_flight) waits_.push_back(param->flight->shared_from_this());
+            if (param->state.load(std::memory_order_relaxed) == State::in_flight)
+                waits_.push_back(param->flight->shared_from_this());
         }
         for (Node* output : captured.outputs) outputs_.emplace_back(output);
         values_.resize(outputs_.size());
         for (auto& value : values_) value = std::make_unique<ir::Materialized>();
         // Nothing throws from here on.
         for (const Held& output : outputs_) {
-            if (output->state.load(std::memory_order_relaxed) != State::lazy) continue;  // the same target twice
+            if (output->state.load(std::memory_order_relaxed) != State::lazy)
+                continue;  // the same target twice
             output->flight = flight_.get();
             output->state.store(State::in_flight, std::memory_order_release);
         }
     }
 
-    /// Computes the results and hands them over. False where an operand turned out to be lazy again and all must be tried anew.
+    /// Computes the results and hands them over. False where an operand turned out to be lazy again
+    /// and all must be tried anew.
     bool run() {
         Blame blame = Blame::planning;
         try {
@@ -200,15 +215,20 @@ class Attempt {
                 }
                 bindings.push_back(bind(*param.get(), plan->device));
             }
-            std::vector<BufferPtr> buffers = backend_of(plan->device).run(plan->prepared.get(), bindings);
-            if (buffers.size() != outputs_.size()) throw InternalError("a backend returned another number of results than the program has");
+            std::vector<BufferPtr> buffers =
+                backend_of(plan->device).run(plan->prepared.get(), bindings);
+            if (buffers.size() != outputs_.size())
+                throw InternalError(
+                    "a backend returned another number of results than the program has");
             for (std::size_t i = 0; i < buffers.size(); ++i) {
                 if (!(plan->device == device_)) {  // fell back: bring the results home
-                    std::vector<unsigned char> bytes(static_cast<std::size_t>(outputs_[i]->spec.nbytes()));
+                    std::vector<unsigned char> bytes(
+                        static_cast<std::size_t>(outputs_[i]->spec.nbytes()));
                     backend_of(plan->device).copy_out(bytes.data(), *buffers[i], bytes.size());
                     buffers[i] = upload(device_, bytes.data(), bytes.size());
                 }
-                values_[i]->binding = {std::move(buffers[i]), 0, ir::dense_byte_strides(outputs_[i]->spec), true};
+                values_[i]->binding = {std::move(buffers[i]), 0,
+                                       ir::dense_byte_strides(outputs_[i]->spec), true};
             }
         } catch (const OutOfMemory&) {
             give_up(Blame::none, nullptr);
@@ -254,7 +274,8 @@ class Attempt {
         for (Node* node : released) ir::release(node);
     }
 
-    /// Results become lazy again, so that they can be tried anew, or keep the error where it is theirs alone.
+    /// Results become lazy again, so that they can be tried anew, or keep the error where it is
+    /// theirs alone.
     void give_up(Blame blame, const std::exception_ptr& error) {
         {
             const std::scoped_lock lock(ir::graph_lock());
@@ -281,8 +302,9 @@ class Attempt {
     std::vector<std::shared_ptr<Flight>> waits_;
 };
 
-/// The vectors of a capture keep their room from one evaluation of a thread to the next. A function called by an evaluation may
-/// evaluate in turn; by then the outer evaluation has its plan and needs its capture no more.
+/// The vectors of a capture keep their room from one evaluation of a thread to the next. A function
+/// called by an evaluation may evaluate in turn; by then the outer evaluation has its plan and
+/// needs its capture no more.
 Capture& scratch_capture() {
     static thread_local Capture capture;
     return capture;
@@ -301,7 +323,8 @@ void eval(std::span<Node* const> targets) {
                     case State::failed: std::rethrow_exception(*target->failure);
                     case State::in_flight: other = target->flight->shared_from_this(); break;
                     case State::lazy:
-                        if (lazy.empty() || lazy.front()->device == target->device) lazy.push_back(target);
+                        if (lazy.empty() || lazy.front()->device == target->device)
+                            lazy.push_back(target);
                         break;
                 }
             }
@@ -316,7 +339,8 @@ void eval(std::span<Node* const> targets) {
                 throw;  // a policy that cannot be met: nothing ran
             } catch (...) {
                 if (!attempt->is_shared()) throw;
-                // One of several results failed. Each is tried alone, so that the error stays with those it touches.
+                // One of several results failed. Each is tried alone, so that the error stays with
+                // those it touches.
                 std::exception_ptr first;
                 for (const Held& output : attempt->take_outputs()) {
                     Node* node = output.get();
@@ -341,7 +365,8 @@ void download(const Node& node, void* out) { read_dense(node.value->binding, nod
 const ir::Engine& engine_table() {
     static const ir::Engine table{
         .eval = eval,
-        .allocate = [](Device device, std::size_t bytes) { return backend_of(device).allocate(bytes); },
+        .allocate = [](Device device,
+                       std::size_t bytes) { return backend_of(device).allocate(bytes); },
         .upload = upload,
         .download = download,
         .default_device = default_device,

@@ -1,6 +1,7 @@
 #pragma once
 
-// The engine: captures a graph, finds or makes its plan, runs it, and hands the results to the nodes.
+// The engine: captures a graph, finds or makes its plan, runs it, and hands the results to the
+// nodes.
 
 #include "ir/engine.h"
 
@@ -11,6 +12,6 @@ void ensure_builtin_backends();
 
 }  // namespace lazuli::runtime
 
-/// Defined by the backend layer, which registers the built-in backends, the reference backend first. Weak: a program that links
-/// no backends registers its own.
+/// Defined by the backend layer, which registers the built-in backends, the reference backend
+/// first. Weak: a program that links no backends registers its own.
 extern "C" void lazuli_install_backends() __attribute__((weak));

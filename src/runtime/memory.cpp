@@ -17,19 +17,23 @@ namespace runtime {
 namespace {
 
 std::atomic<std::uint64_t> live_bytes{0};
-std::atomic<std::uint64_t> flushed_at{0};  // live bytes when pending work was last told to be evaluated
+std::atomic<std::uint64_t> flushed_at{
+    0};  // live bytes when pending work was last told to be evaluated
 
 constexpr std::size_t kAlignment = 64;
 
 std::uint64_t machine_memory() {
     const long pages = sysconf(_SC_PHYS_PAGES);
     const long page = sysconf(_SC_PAGE_SIZE);
-    return pages > 0 && page > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page) : UINT64_MAX;
+    return pages > 0 && page > 0
+               ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
+               : UINT64_MAX;
 }
 
 class HostBuffer final : public Buffer {
    public:
-    HostBuffer(Device device, std::size_t bytes, std::size_t held, void* data) : Buffer(device, bytes), held_(held), data_(data) {}
+    HostBuffer(Device device, std::size_t bytes, std::size_t held, void* data)
+        : Buffer(device, bytes), held_(held), data_(data) {}
     ~HostBuffer() override {
         std::free(data_);
         live_bytes.fetch_sub(held_, std::memory_order_relaxed);
@@ -73,13 +77,16 @@ void note_growth() {
 
 BufferPtr allocate_host(Device device, std::size_t bytes) {
     using namespace runtime;
-    if (bytes > SIZE_MAX - kAlignment) throw OutOfMemory("a buffer of that size cannot exist", bytes, memory_limit(), {bytes});
-    const std::size_t held = (bytes + kAlignment - 1) / kAlignment * kAlignment + (bytes == 0 ? kAlignment : 0);
+    if (bytes > SIZE_MAX - kAlignment)
+        throw OutOfMemory("a buffer of that size cannot exist", bytes, memory_limit(), {bytes});
+    const std::size_t held =
+        (bytes + kAlignment - 1) / kAlignment * kAlignment + (bytes == 0 ? kAlignment : 0);
     const std::uint64_t before = live_bytes.fetch_add(held, std::memory_order_relaxed);
     const auto refuse = [&] {
         live_bytes.fetch_sub(held, std::memory_order_relaxed);
-        throw OutOfMemory(fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes, before, memory_limit()), bytes,
-                          memory_limit(), {bytes});
+        throw OutOfMemory(fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes,
+                                      before, memory_limit()),
+                          bytes, memory_limit(), {bytes});
     };
     if (before + held > memory_limit()) refuse();
     void* data = std::aligned_alloc(kAlignment, held);

@@ -12,7 +12,8 @@ namespace lazuli::runtime {
 std::uint64_t buffer_bytes();
 /// Bytes they may take.
 std::uint64_t memory_limit();
-/// Tells the calling thread to evaluate pending work soon where buffers grew beyond the bound since that was last done.
+/// Tells the calling thread to evaluate pending work soon where buffers grew beyond the bound since
+/// that was last done.
 void note_growth();
 
 }  // namespace lazuli::runtime

@@ -38,7 +38,8 @@ TEST(Values, LiftedMemoryIsNeitherCopiedNorWritten) {
     std::vector<float> memory{0, 1, 2, 3, 4, 5};
     int released = 0;
     {
-        const Tensor columns = lift(memory.data() + 5, f32, {3, 2}, {-4, -12}, [&] { ++released; });  // backwards, transposed
+        const Tensor columns = lift(memory.data() + 5, f32, {3, 2}, {-4, -12},
+                                    [&] { ++released; });  // backwards, transposed
         EXPECT_THAT(columns.to_vector<float>(), ElementsAre(5, 2, 4, 1, 3, 0));
         memory[5] = 50;
         EXPECT_THAT((columns + 1).to_vector<float>(), ElementsAre(51, 3, 5, 2, 4, 1));
@@ -110,12 +111,14 @@ TEST(Values, GatherCountsFromTheEndAndNamesABadPosition) {
 
 TEST(Values, CustomFunctions) {
     register_custom("halve", [](std::span<const HostArray> in, const TensorSpec& spec, void* out) {
-        for (std::int64_t i = 0; i < spec.shape.numel(); ++i) static_cast<float*>(out)[i] = in[0].as<float>()[i] / 2;
+        for (std::int64_t i = 0; i < spec.shape.numel(); ++i)
+            static_cast<float*>(out)[i] = in[0].as<float>()[i] / 2;
     });
     const Tensor x = Tensor{2.0, 4.0};
     const Tensor inputs[] = {x + 1};
     EXPECT_THAT((custom_call("halve", inputs, x.spec()) * 2).to_vector<float>(), ElementsAre(3, 5));
-    register_custom("throws", [](auto, const auto&, void*) { throw std::runtime_error("no luck"); });
+    register_custom("throws",
+                    [](auto, const auto&, void*) { throw std::runtime_error("no luck"); });
     EXPECT_THROW(custom_call("throws", inputs, x.spec()).eval(), ExecutionError);
     EXPECT_THROW(custom_call("unknown", inputs, x.spec()), ArgumentError);
 }
@@ -149,7 +152,8 @@ TEST(Values, ImplementationsAgree) {
         return (x.matmul(w).softmax(0)).to_vector<float>();
     };
     const auto plain = with("softmax", functional::Policy::standard());
-    for (const auto& other : {with("softmax", functional::Policy::force("logsumexp")), with("matmul", functional::Policy::force("multiply_sum")),
+    for (const auto& other : {with("softmax", functional::Policy::force("logsumexp")),
+                              with("matmul", functional::Policy::force("multiply_sum")),
                               with("matmul", functional::Policy::benchmark(4))}) {
         ASSERT_EQ(plain.size(), other.size());
         for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(plain[i], other[i], 1e-6);
@@ -208,7 +212,8 @@ TEST(Print, SaysWhatItIsAndEvaluatesOnlyWhenAsked) {
 
 TEST(Print, LaysValuesOutAsNumpy) {
     const auto text = [](const Tensor& t) { return t.str({.eval = true}); };
-    EXPECT_EQ(text(arange(12).reshape({2, 2, 3})), "[[[ 0  1  2]\n  [ 3  4  5]]\n\n [[ 6  7  8]\n  [ 9 10 11]]]");
+    EXPECT_EQ(text(arange(12).reshape({2, 2, 3})),
+              "[[[ 0  1  2]\n  [ 3  4  5]]\n\n [[ 6  7  8]\n  [ 9 10 11]]]");
     EXPECT_EQ(text(Tensor{true, false}), "[ True False]");
     EXPECT_EQ(text(Tensor{1e-5, 1.0}), "[1.e-05 1.e+00]");
     EXPECT_EQ(text(Tensor{0.1, 0.25, -3.0}), "[ 0.1   0.25 -3.  ]");
@@ -216,11 +221,13 @@ TEST(Print, LaysValuesOutAsNumpy) {
     EXPECT_EQ(text(zeros({0, 3})), "[]");
     EXPECT_EQ(text(Tensor(1.5)), "1.5");
     EXPECT_EQ(text(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
-    EXPECT_EQ(text(Tensor{std::complex<float>(1, -2), std::complex<float>(0.5, 3)}), "[1. -2.j 0.5+3.j]");
+    EXPECT_EQ(text(Tensor{std::complex<float>(1, -2), std::complex<float>(0.5, 3)}),
+              "[1. -2.j 0.5+3.j]");
 }
 
 TEST(Npy, RoundTripsEveryType) {
-    const std::string path = (std::filesystem::temp_directory_path() / "lazuli_npy_test.npy").string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / "lazuli_npy_test.npy").string();
     for (int i = 0; i < kDTypeCount; ++i) {
         const auto dtype = static_cast<DType>(i);
         const Tensor x = arange(6).reshape({2, 3}).cast(dtype);

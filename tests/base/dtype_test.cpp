@@ -1,8 +1,9 @@
+#include "lazuli/dtype.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "lazuli/dtype.h"
 #include "lazuli/error.h"
 #include "lazuli/scalar.h"
 
@@ -17,21 +18,57 @@ TEST(DType, NamesParseBack) {
     EXPECT_EQ(parse_dtype("f8"), std::nullopt);
 }
 
-// The table of the Python array API standard, written out; "-" where it defines nothing and we refuse.
+// The table of the Python array API standard, written out; "-" where it defines nothing and we
+// refuse.
 TEST(DType, PromotionIsTheArrayApiTable) {
     struct Row {
         DType a, b;
         std::optional<DType> both;
     };
     const Row rows[] = {
-        {i8, i8, i8},     {i8, i16, i16},   {i8, i32, i32},   {i8, i64, i64},   {i16, i32, i32},  {i16, i64, i64}, {i32, i64, i64},
-        {u8, u16, u16},   {u8, u32, u32},   {u8, u64, u64},   {u16, u32, u32},  {u32, u64, u64},  {u8, i8, i16},   {u8, i16, i16},
-        {u8, i32, i32},   {u8, i64, i64},   {u16, i8, i32},   {u16, i16, i32},  {u16, i32, i32},  {u16, i64, i64}, {u32, i8, i64},
-        {u32, i16, i64},  {u32, i32, i64},  {u32, i64, i64},  {u64, i8, {}},    {u64, i64, {}},   {f32, f64, f64}, {f32, c64, c64},
-        {f32, c128, c128}, {f64, c64, c128}, {f64, c128, c128}, {c64, c128, c128},
+        {i8, i8, i8},
+        {i8, i16, i16},
+        {i8, i32, i32},
+        {i8, i64, i64},
+        {i16, i32, i32},
+        {i16, i64, i64},
+        {i32, i64, i64},
+        {u8, u16, u16},
+        {u8, u32, u32},
+        {u8, u64, u64},
+        {u16, u32, u32},
+        {u32, u64, u64},
+        {u8, i8, i16},
+        {u8, i16, i16},
+        {u8, i32, i32},
+        {u8, i64, i64},
+        {u16, i8, i32},
+        {u16, i16, i32},
+        {u16, i32, i32},
+        {u16, i64, i64},
+        {u32, i8, i64},
+        {u32, i16, i64},
+        {u32, i32, i64},
+        {u32, i64, i64},
+        {u64, i8, {}},
+        {u64, i64, {}},
+        {f32, f64, f64},
+        {f32, c64, c64},
+        {f32, c128, c128},
+        {f64, c64, c128},
+        {f64, c128, c128},
+        {c64, c128, c128},
         // where the standard is silent
-        {DType::boolean, i8, i8}, {DType::boolean, f16, f16}, {i64, f16, f16}, {i64, f32, f32}, {u64, bf16, bf16}, {i32, c64, c64},
-        {f16, bf16, f32}, {f16, f32, f32}, {bf16, f64, f64}, {f16, c64, c64},
+        {DType::boolean, i8, i8},
+        {DType::boolean, f16, f16},
+        {i64, f16, f16},
+        {i64, f32, f32},
+        {u64, bf16, bf16},
+        {i32, c64, c64},
+        {f16, bf16, f32},
+        {f16, f32, f32},
+        {bf16, f64, f64},
+        {f16, c64, c64},
     };
     for (const Row& row : rows) {
         EXPECT_EQ(promote(row.a, row.b), row.both) << name(row.a) << " " << name(row.b);
@@ -43,7 +80,8 @@ TEST(DType, PromotionIsCommutativeAndIdempotent) {
     for (int a = 0; a < kDTypeCount; ++a) {
         EXPECT_EQ(promote(static_cast<DType>(a), static_cast<DType>(a)), static_cast<DType>(a));
         for (int b = 0; b < kDTypeCount; ++b) {
-            EXPECT_EQ(promote(static_cast<DType>(a), static_cast<DType>(b)), promote(static_cast<DType>(b), static_cast<DType>(a)));
+            EXPECT_EQ(promote(static_cast<DType>(a), static_cast<DType>(b)),
+                      promote(static_cast<DType>(b), static_cast<DType>(a)));
         }
     }
 }
@@ -74,18 +112,20 @@ TEST(Scalar, TextReadsBack) {
 }
 
 TEST(Scalar, ConvertsAsCastSays) {
-    EXPECT_EQ(Scalar(300).as(u8), Scalar(44));          // wraps
+    EXPECT_EQ(Scalar(300).as(u8), Scalar(44));  // wraps
     EXPECT_EQ(Scalar(-1).as(u16), Scalar(65535));
-    EXPECT_EQ(Scalar(300.7).as(u8), Scalar(255));       // saturates
-    EXPECT_EQ(Scalar(-3.9).as(i32), Scalar(-3));        // truncates
+    EXPECT_EQ(Scalar(300.7).as(u8), Scalar(255));  // saturates
+    EXPECT_EQ(Scalar(-3.9).as(i32), Scalar(-3));   // truncates
     EXPECT_EQ(Scalar(std::nan("")).as(i64), Scalar(0));
     EXPECT_EQ(Scalar(1e300).as(i64), Scalar(INT64_MAX));
     EXPECT_EQ(Scalar(1e300).as(u64), Scalar(UINT64_MAX));
     EXPECT_EQ(Scalar(0.1).as(DType::boolean), Scalar(true));
-    EXPECT_EQ(Scalar(2049).as(f16), Scalar(2048.0));    // ties to even
+    EXPECT_EQ(Scalar(2049).as(f16), Scalar(2048.0));  // ties to even
     EXPECT_EQ(Scalar(70000).as(f16), Scalar(HUGE_VAL));
-    // 2^63 + 2^52 + 1 lies just above a tie of bf16's grid around 2^63: rounding by way of double alone would lose the 1.
-    EXPECT_EQ(Scalar((std::uint64_t{1} << 63) + (std::uint64_t{1} << 55) + 1).as(bf16), Scalar(0x1p63 + 0x1p56));
+    // 2^63 + 2^52 + 1 lies just above a tie of bf16's grid around 2^63: rounding by way of double
+    // alone would lose the 1.
+    EXPECT_EQ(Scalar((std::uint64_t{1} << 63) + (std::uint64_t{1} << 55) + 1).as(bf16),
+              Scalar(0x1p63 + 0x1p56));
     EXPECT_EQ(Scalar((std::uint64_t{1} << 63) + (std::uint64_t{1} << 55)).as(bf16), Scalar(0x1p63));
 }
 

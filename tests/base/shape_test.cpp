@@ -1,8 +1,9 @@
+#include "lazuli/shape.h"
+
 #include <gtest/gtest.h>
 
 #include "lazuli/arguments.h"
 #include "lazuli/error.h"
-#include "lazuli/shape.h"
 
 namespace lazuli {
 namespace {
@@ -44,7 +45,8 @@ TEST(Shape, BroadcastsAsNumpy) {
         broadcast_shapes("add", {2, 3}, {4});
         FAIL();
     } catch (const ShapeError& e) {
-        EXPECT_STREQ(e.what(), "add: shapes do not broadcast: [2, 3] and [4] (dimension 1: 3 vs 4)");
+        EXPECT_STREQ(e.what(),
+                     "add: shapes do not broadcast: [2, 3] and [4] (dimension 1: 3 vs 4)");
         EXPECT_EQ(e.expected, "[2, 3]");
         EXPECT_EQ(e.actual, "[4]");
     }

@@ -1,5 +1,5 @@
-// Every op x type against the reference backend, and the reference backend against formulas in long double. numpy comes in through
-// oracle.py.
+// Every op x type against the reference backend, and the reference backend against formulas in long
+// double. numpy comes in through oracle.py.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,8 @@ TEST(Conformance, EveryOpInEveryTypeOnTheReferenceBackend) {
     const int seeds = tests::count(1, 50);
     int total = 0;
     for (int i = 0; i < seeds; ++i) {
-        const conformance::Report report = conformance::run({.seed = tests::seed + 1000 * static_cast<std::uint64_t>(i)});
+        const conformance::Report report =
+            conformance::run({.seed = tests::seed + 1000 * static_cast<std::uint64_t>(i)});
         if (i == 0) fmt::print("{}", report.table());
         total += report.total();
         for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
@@ -33,7 +34,8 @@ TEST(Conformance, NoOpIsLeftOut) {
         for (int t = 0; t < kDTypeCount; ++t) {
             const auto dtype = static_cast<DType>(t);
             if (!def.dtypes.contains(dtype)) continue;
-            EXPECT_GT(report.checks.at(std::string(def.name)).count(dtype), 0U) << def.name << " " << name(dtype);
+            EXPECT_GT(report.checks.at(std::string(def.name)).count(dtype), 0U)
+                << def.name << " " << name(dtype);
         }
     }
 }
@@ -56,8 +58,9 @@ TEST(Conformance, FunctionsAgreeWithLongDouble) {
         double high;
     };
     const Row rows[] = {
-        {"exp", std::exp, -80, 80},   {"log", std::log, 1e-30, 1e30}, {"sqrt", std::sqrt, 0, 1e30},
-        {"tanh", std::tanh, -12, 12}, {"erf", std::erf, -6, 6},       {"neg", [](long double x) { return -x; }, -1e30, 1e30},
+        {"exp", std::exp, -80, 80},   {"log", std::log, 1e-30, 1e30},
+        {"sqrt", std::sqrt, 0, 1e30}, {"tanh", std::tanh, -12, 12},
+        {"erf", std::erf, -6, 6},     {"neg", [](long double x) { return -x; }, -1e30, 1e30},
     };
     int checks = 0;
     const int count = tests::count(20'000, 5'000'000);
@@ -76,16 +79,20 @@ TEST(Conformance, FunctionsAgreeWithLongDouble) {
         const auto in32 = x32.to_vector<float>();
         const auto out32 = call(row.op, {&x32, 1}).to_vector<float>();
         for (std::size_t i = 0; i < in32.size(); ++i) {
-            // Computed in f64 and rounded: half a unit of f32, and no more than f64's own error besides.
+            // Computed in f64 and rounded: half a unit of f32, and no more than f64's own error
+            // besides.
             const long double exact = row.exact(static_cast<long double>(in32[i]));
-            ASSERT_LE(std::fabs(static_cast<long double>(out32[i]) - exact), (0x1p-24L + 0x1p-51L) * std::fabs(exact) + 0x1p-150L) << row.op << " of " << in32[i];
+            ASSERT_LE(std::fabs(static_cast<long double>(out32[i]) - exact),
+                      (0x1p-24L + 0x1p-51L) * std::fabs(exact) + 0x1p-150L)
+                << row.op << " of " << in32[i];
             ++checks;
         }
     }
     fmt::print("long double: {} checks\n", checks);
 }
 
-// All 65,536 values of each 16-bit type, and all pairs of 4,000 of them for the arithmetic that must be rounded once.
+// All 65,536 values of each 16-bit type, and all pairs of 4,000 of them for the arithmetic that
+// must be rounded once.
 TEST(Conformance, NarrowFloatsRoundOnce) {
     std::vector<std::uint16_t> bits(65536);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
@@ -94,11 +101,14 @@ TEST(Conformance, NarrowFloatsRoundOnce) {
         const auto wide = all.cast(f64).to_vector<double>();
         const Tensor back = all.cast(f64).cast(dtype);
         std::vector<std::uint16_t> again(65536);
-        const auto* raw = dtype == f16 ? static_cast<const void*>(back.data<Half>()) : static_cast<const void*>(back.data<BFloat16>());
+        const auto* raw = dtype == f16 ? static_cast<const void*>(back.data<Half>())
+                                       : static_cast<const void*>(back.data<BFloat16>());
         std::memcpy(again.data(), raw, 2 * again.size());
         for (std::size_t i = 0; i < bits.size(); ++i) {
             if (std::isnan(wide[i])) {
-                EXPECT_TRUE(std::isnan(static_cast<double>(dtype == f16 ? back.data<Half>()[i] : Half(wide[i]))) || dtype == bf16);
+                EXPECT_TRUE(std::isnan(static_cast<double>(dtype == f16 ? back.data<Half>()[i]
+                                                                        : Half(wide[i]))) ||
+                            dtype == bf16);
             } else {
                 ASSERT_EQ(again[i], bits[i]) << name(dtype) << " " << i;
             }
@@ -106,12 +116,16 @@ TEST(Conformance, NarrowFloatsRoundOnce) {
         // Halfway between neighbours goes to the even one, just beyond to the nearer one.
         for (std::size_t i = 0; i + 1 < 0x7c00; ++i) {
             const auto value = [&](std::size_t k) {
-                return dtype == f16 ? static_cast<double>(std::bit_cast<Half>(static_cast<std::uint16_t>(k)))
-                                    : static_cast<double>(std::bit_cast<BFloat16>(static_cast<std::uint16_t>(k)));
+                return dtype == f16
+                           ? static_cast<double>(std::bit_cast<Half>(static_cast<std::uint16_t>(k)))
+                           : static_cast<double>(
+                                 std::bit_cast<BFloat16>(static_cast<std::uint16_t>(k)));
             };
             if (std::isinf(value(i + 1))) break;
             const double middle = (value(i) + value(i + 1)) / 2;
-            const auto rounded = [&](double v) { return dtype == f16 ? Half(v).bits : BFloat16(v).bits; };
+            const auto rounded = [&](double v) {
+                return dtype == f16 ? Half(v).bits : BFloat16(v).bits;
+            };
             ASSERT_EQ(rounded(middle), i % 2 == 0 ? i : i + 1) << name(dtype) << " " << i;
             ASSERT_EQ(rounded(std::nextafter(middle, 1e300)), i + 1) << name(dtype) << " " << i;
             ASSERT_EQ(rounded(std::nextafter(middle, 0.0)), i) << name(dtype) << " " << i;

@@ -1,11 +1,13 @@
-// Recording without an engine: this test links no layer below frontend, so nothing can be evaluated.
+// Recording without an engine: this test links no layer below frontend, so nothing can be
+// evaluated.
+
+#include "frontend/record.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <new>
 
-#include "frontend/record.h"
 #include "lazuli/error.h"
 #include "lazuli/factories.h"
 #include "lazuli/functional.h"
@@ -138,7 +140,9 @@ TEST(Record, HandsOverEachReferenceOnce) {
 
 TEST(Record, SlicesAsNumpy) {
     const Tensor x = zeros({10}) + 1;
-    const auto size = [&](std::int64_t start, std::int64_t stop, std::int64_t step) { return x.slice({start}, {stop}, {step}).shape()[0]; };
+    const auto size = [&](std::int64_t start, std::int64_t stop, std::int64_t step) {
+        return x.slice({start}, {stop}, {step}).shape()[0];
+    };
     EXPECT_EQ(size(0, 10, 1), 10);
     EXPECT_EQ(size(-3, 10, 1), 3);
     EXPECT_EQ(size(2, -2, 3), 2);
@@ -211,7 +215,8 @@ TEST(Functional, ValidatesWithoutRecording) {
 
 TEST(Functional, PoliciesAreSetAndScoped) {
     using functional::Policy;
-    EXPECT_EQ(functional::implementations("softmax"), (std::vector<std::string>{"stable", "logsumexp"}));
+    EXPECT_EQ(functional::implementations("softmax"),
+              (std::vector<std::string>{"stable", "logsumexp"}));
     EXPECT_EQ(functional::policy_of("softmax"), Policy::standard());
     {
         const functional::PolicyScope scope("softmax", Policy::force("logsumexp"));

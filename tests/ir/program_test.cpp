@@ -1,4 +1,5 @@
-// Programs without the built-in ops: this test links no layer below ir, and registers the few ops it needs.
+// Programs without the built-in ops: this test links no layer below ir, and registers the few ops
+// it needs.
 
 #include "lazuli/program.h"
 
@@ -47,10 +48,16 @@ OpId everything() {
 TEST(OpTable, RefusesIncompleteRecords) {
     EXPECT_THROW(register_op({.name = "Bad Name", .doc = "x"}), ArgumentError);
     EXPECT_THROW(register_op({.name = "no_doc", .doc = ""}), ArgumentError);
-    EXPECT_THROW(register_op({.name = "no_meaning", .doc = "x", .traits = Trait::elementwise}), ArgumentError);
-    EXPECT_THROW(register_op({.name = "no_infer", .doc = "x", .evaluate = [](const EvalArgs&) {}}), ArgumentError);
+    EXPECT_THROW(register_op({.name = "no_meaning", .doc = "x", .traits = Trait::elementwise}),
+                 ArgumentError);
+    EXPECT_THROW(register_op({.name = "no_infer", .doc = "x", .evaluate = [](const EvalArgs&) {}}),
+                 ArgumentError);
     (void)twice();
-    EXPECT_THROW(register_op({.name = "twice", .doc = "x", .traits = Trait::elementwise, .evaluate = [](const EvalArgs&) {}}), ArgumentError);
+    EXPECT_THROW(register_op({.name = "twice",
+                              .doc = "x",
+                              .traits = Trait::elementwise,
+                              .evaluate = [](const EvalArgs&) {}}),
+                 ArgumentError);
     EXPECT_THROW(require_op("unknown"), ArgumentError);
 }
 
@@ -61,8 +68,14 @@ Program sample() {
     const Value t = b.op(twice(), inputs, {});
     (void)everything();
     const Value more[] = {t, x};
-    const std::vector<Attribute> attrs{true, std::int64_t{-5}, 0.1, Scalar(std::complex<double>(1, -2)), Ints{0, 1, 2, 3, 4, 5, 6, 7, 8}, Ints{-1, 1LL << 40},
-                                       std::string("a \"quoted\"\\ text\n"), std::string("green")};
+    const std::vector<Attribute> attrs{true,
+                                       std::int64_t{-5},
+                                       0.1,
+                                       Scalar(std::complex<double>(1, -2)),
+                                       Ints{0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                       Ints{-1, 1LL << 40},
+                                       std::string("a \"quoted\"\\ text\n"),
+                                       std::string("green")};
     const TensorSpec wanted{bf16, {0, 7}};
     const Value e = b.op("everything", more, attrs, &wanted);
     b.result(e, "out");
@@ -76,11 +89,14 @@ TEST(Program, PrintsAndReadsBackInAllForms) {
     EXPECT_EQ(p.str(),
               "program(x: f32[2, 3]) {\n"
               "  %0 = twice(x) : f32[2, 3]\n"
-              "  %1 = everything(%0, x) flag=true count=-5 factor=0.1 value=(1.0-2.0j) axes=[0, 1, 2, 3, 4, 5, 6, 7, 8] "
-              "sizes=[-1, 1099511627776] label=\"a \\\"quoted\\\"\\\\ text\\n\" colour=green : bf16[0, 7]\n"
+              "  %1 = everything(%0, x) flag=true count=-5 factor=0.1 value=(1.0-2.0j) axes=[0, 1, "
+              "2, 3, 4, 5, 6, 7, 8] "
+              "sizes=[-1, 1099511627776] label=\"a \\\"quoted\\\"\\\\ text\\n\" colour=green : "
+              "bf16[0, 7]\n"
               "  return %1 as out, x\n"
               "}\n");
-    for (const Program& q : {Program::parse(p.str()), Program::from_json(p.json()), Program::from_bytes(p.bytes())}) {
+    for (const Program& q :
+         {Program::parse(p.str()), Program::from_json(p.json()), Program::from_bytes(p.bytes())}) {
         EXPECT_EQ(q, p);
         EXPECT_EQ(q.hash(), p.hash());
         EXPECT_EQ(q.str(), p.str());
@@ -143,21 +159,28 @@ TEST(Program, ParseErrorsSayWhere) {
     (void)twice();
     (void)everything();
     EXPECT_EQ(message("program(x f32[2]) {}"), "line 1, column 11: ':' expected");
-    EXPECT_EQ(message("program(x: f33[2]) {\n return x }"), "line 1, column 12: 'f33' is no element type");
-    EXPECT_EQ(message("program(x: f32[2]) {\n  %0 = frobnicate(x) : f32[2]\n return %0 }"), "line 2, column 8: there is no op named 'frobnicate'");
-    EXPECT_EQ(message("program(x: f32[2]) {\n  %0 = twice(y) : f32[2]\n return %0 }"), "line 2, column 14: 'y' is no earlier value");
+    EXPECT_EQ(message("program(x: f33[2]) {\n return x }"),
+              "line 1, column 12: 'f33' is no element type");
+    EXPECT_EQ(message("program(x: f32[2]) {\n  %0 = frobnicate(x) : f32[2]\n return %0 }"),
+              "line 2, column 8: there is no op named 'frobnicate'");
+    EXPECT_EQ(message("program(x: f32[2]) {\n  %0 = twice(y) : f32[2]\n return %0 }"),
+              "line 2, column 14: 'y' is no earlier value");
     EXPECT_EQ(message("program(x: f32[2]) {\n  %0 = twice(x) : f32[3]\n return %0 }"),
               "line 2, column 3: twice is f32[2] but the program says f32[3]");
-    EXPECT_EQ(message("program(x: f32[2]) { return x } more"), "line 1, column 33: text after the program's end");
+    EXPECT_EQ(message("program(x: f32[2]) { return x } more"),
+              "line 1, column 33: text after the program's end");
     EXPECT_EQ(message("program(x: f32[-2]) { return x }"), "param x: negative size in f32[-2]");
-    EXPECT_EQ(message("program(x: f32[2]) { %0 = twice(x, x) : f32[2] return %0 }"), "twice: takes 1 operand, 2 given");
-    EXPECT_EQ(message("program(x: f32[2]) { return x as a, x as a }"), "malformed program: results: the name 'a' stands twice");
+    EXPECT_EQ(message("program(x: f32[2]) { %0 = twice(x, x) : f32[2] return %0 }"),
+              "twice: takes 1 operand, 2 given");
+    EXPECT_EQ(message("program(x: f32[2]) { return x as a, x as a }"),
+              "malformed program: results: the name 'a' stands twice");
     EXPECT_EQ(message(""), "line 1, column 1: program expected");
 }
 
 TEST(Program, BytesAreCheckedToTheEnd) {
     const std::string bytes = sample().bytes();
-    for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_THROW((void)Program::from_bytes(bytes.substr(0, n)), Error) << n;
+    for (std::size_t n = 0; n < bytes.size(); ++n)
+        EXPECT_THROW((void)Program::from_bytes(bytes.substr(0, n)), Error) << n;
     EXPECT_THROW((void)Program::from_bytes(bytes + "x"), Error);
     std::string other = bytes;
     other[4] = 2;
@@ -165,7 +188,8 @@ TEST(Program, BytesAreCheckedToTheEnd) {
         (void)Program::from_bytes(other);
         FAIL();
     } catch (const ArgumentError& e) {
-        EXPECT_STREQ(e.what(), "program bytes: version 2 is not 1, the one this build reads (at byte 5)");
+        EXPECT_STREQ(e.what(),
+                     "program bytes: version 2 is not 1, the one this build reads (at byte 5)");
     }
 }
 
@@ -184,7 +208,8 @@ TEST(Builder, AThrowLeavesItAsItWas) {
 }
 
 TEST(Scalars, ClassesThatStandInPrograms) {
-    for (const double v : {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, HUGE_VAL, -HUGE_VAL}) EXPECT_TRUE(is_constant_class(v)) << v;
+    for (const double v : {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, HUGE_VAL, -HUGE_VAL})
+        EXPECT_TRUE(is_constant_class(v)) << v;
     EXPECT_TRUE(is_constant_class(std::nan("")));
     EXPECT_TRUE(is_constant_class(true));
     for (const double v : {3.0, 0.25, -2.0, 1e-9}) EXPECT_FALSE(is_constant_class(v)) << v;

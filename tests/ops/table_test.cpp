@@ -18,13 +18,18 @@ TEST(OpTable, EveryRecordIsWhole) {
     for (int i = 0; i < op_count(); ++i) {
         const OpDef& def = op_def(static_cast<OpId>(i));
         EXPECT_TRUE(def.doc.ends_with('.')) << def.name;
-        EXPECT_FALSE(def.evaluate != nullptr && def.is_composite()) << def.name << " has two meanings";
-        // Elementwise ops without attributes get shapes by themselves, a constant gets the type's edge values.
-        const bool has_cases = !def.cases.empty() || (has(def.traits, Trait::elementwise) && def.attrs.empty());
-        const bool exempt = has(def.traits, Trait::leaf) || def.name == "constant" || def.name == "custom_call";
+        EXPECT_FALSE(def.evaluate != nullptr && def.is_composite())
+            << def.name << " has two meanings";
+        // Elementwise ops without attributes get shapes by themselves, a constant gets the type's
+        // edge values.
+        const bool has_cases =
+            !def.cases.empty() || (has(def.traits, Trait::elementwise) && def.attrs.empty());
+        const bool exempt =
+            has(def.traits, Trait::leaf) || def.name == "constant" || def.name == "custom_call";
         EXPECT_TRUE(has_cases || exempt) << def.name << " has no cases for the conformance tests";
         for (const AttrDef& attr : def.attrs) {
-            EXPECT_EQ(attr.kind == AttrKind::choice, !attr.choices.empty()) << def.name << " " << attr.name;
+            EXPECT_EQ(attr.kind == AttrKind::choice, !attr.choices.empty())
+                << def.name << " " << attr.name;
         }
     }
 }
@@ -42,7 +47,8 @@ TEST(OpTable, AgreesWithThePublicDeclarations) {
         if (std::regex_match(line, match, entry)) declared[match[1]] = doc;
     }
     // Declared by hand, because they take no operand of their own or a list of them.
-    const std::set<std::string> by_hand{"constant", "concat", "iota", "custom_call", "data", "scalar"};
+    const std::set<std::string> by_hand{"constant",    "concat", "iota",
+                                        "custom_call", "data",   "scalar"};
     for (int i = 0; i < op_count(); ++i) {
         const OpDef& def = op_def(static_cast<OpId>(i));
         const std::string name(def.name);
@@ -51,14 +57,16 @@ TEST(OpTable, AgreesWithThePublicDeclarations) {
         EXPECT_EQ(declared[name], def.doc) << name;
         declared.erase(name);
     }
-    for (const auto& [name, text] : declared) ADD_FAILURE() << name << " is declared and has no record";
+    for (const auto& [name, text] : declared)
+        ADD_FAILURE() << name << " is declared and has no record";
 }
 
 // Known answers of the published generator (Random123, kat_vectors: threefry2x32, 20 rounds).
 TEST(Random, ThreefryGivesTheKnownAnswers) {
     EXPECT_EQ(ops::threefry(0, 0), 0x99ba4efe'6b200159ULL);
     EXPECT_EQ(ops::threefry(~0ULL, ~0ULL), 0xbb002be7'1cb996fcULL);
-    EXPECT_EQ(ops::threefry(0x03707344'13198a2eULL, 0x85a308d3'243f6a88ULL), 0x483df7a0'c4923a9cULL);
+    EXPECT_EQ(ops::threefry(0x03707344'13198a2eULL, 0x85a308d3'243f6a88ULL),
+              0x483df7a0'c4923a9cULL);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace lazuli {
 namespace {
 
 Program softmax_program() {
-    return Program::parse("program(x: f32[2, 3]) { %0 = softmax(x) axis=1 : f32[2, 3] return %0 as y }");
+    return Program::parse(
+        "program(x: f32[2, 3]) { %0 = softmax(x) axis=1 : f32[2, 3] return %0 as y }");
 }
 
 bool has_op(const Program& p, std::string_view name) {
@@ -28,15 +29,19 @@ TEST(Expand, LeavesNoComposite) {
 }
 
 TEST(Expand, NestedCompositesGoToo) {
-    const Program p = plan::expand(
-        Program::parse("program(x: f32[2, 3], w: f32[3, 4], b: f32[4]) { %0 = matmul_bias(x, w, b) activation=gelu : f32[2, 4] return %0 }"), {});
+    const Program p =
+        plan::expand(Program::parse("program(x: f32[2, 3], w: f32[3, 4], b: f32[4]) { %0 = "
+                                    "matmul_bias(x, w, b) activation=gelu : f32[2, 4] return %0 }"),
+                     {});
     EXPECT_TRUE(has_op(p, "dot_general"));
     EXPECT_TRUE(has_op(p, "erf"));
     EXPECT_FALSE(has_op(p, "gelu"));
 }
 
 TEST(Expand, KeepsWhatTheBackendTakesWhole) {
-    const Program p = plan::expand(softmax_program(), {.keeps = [](const OpDef& op, auto, const auto&) { return op.name == "softmax"; }});
+    const Program p = plan::expand(
+        softmax_program(),
+        {.keeps = [](const OpDef& op, auto, const auto&) { return op.name == "softmax"; }});
     EXPECT_EQ(p, softmax_program());
 }
 
@@ -50,12 +55,14 @@ TEST(Expand, TheForcedImplementationIsTaken) {
 TEST(Expand, AForcedImplementationThatDoesNotServeSaysSo) {
     const functional::PolicyScope scope("matmul", functional::Policy::force("multiply_sum"));
     try {
-        (void)plan::expand(
-            Program::parse("program(x: f32[4096, 4096]) { %0 = matmul(x, x) activation=none : f32[4096, 4096] return %0 }"), {});
+        (void)plan::expand(Program::parse("program(x: f32[4096, 4096]) { %0 = matmul(x, x) "
+                                          "activation=none : f32[4096, 4096] return %0 }"),
+                           {});
         FAIL();
     } catch (const ArgumentError& e) {
         EXPECT_STREQ(e.what(),
-                     "matmul: the forced implementation 'multiply_sum' does not serve (f32[4096, 4096], f32[4096, 4096]): it would hold "
+                     "matmul: the forced implementation 'multiply_sum' does not serve (f32[4096, "
+                     "4096], f32[4096, 4096]): it would hold "
                      "all 16777216 x 4096 products at once");
     }
 }
@@ -63,12 +70,15 @@ TEST(Expand, AForcedImplementationThatDoesNotServeSaysSo) {
 TEST(Expand, BenchmarkAsksForTheFastest) {
     const functional::PolicyScope scope("softmax", functional::Policy::benchmark(9));
     std::size_t asked = 0;
-    const Program p = plan::expand(softmax_program(), {.fastest = [&](OpId, const InferArgs&, std::span<const std::size_t> candidates, std::size_t cache) {
-                                       ++asked;
-                                       EXPECT_EQ(candidates.size(), 2U);
-                                       EXPECT_EQ(cache, 9U);
-                                       return candidates[1];
-                                   }});
+    const Program p =
+        plan::expand(softmax_program(),
+                     {.fastest = [&](OpId, const InferArgs&,
+                                     std::span<const std::size_t> candidates, std::size_t cache) {
+                         ++asked;
+                         EXPECT_EQ(candidates.size(), 2U);
+                         EXPECT_EQ(cache, 9U);
+                         return candidates[1];
+                     }});
     EXPECT_EQ(asked, 1U);
     EXPECT_TRUE(has_op(p, "log"));
 }

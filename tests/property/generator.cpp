@@ -15,17 +15,20 @@ Shape ProgramGenerator::shape() {
     Shape out;
     const auto rank = random_.below(4);
     // Empty tensors are rare: they would soon be everywhere.
-    for (std::size_t i = 0; i < rank; ++i) out.push_back(sizes[random_.below(random_.one_in(8) ? 7 : 6)]);
+    for (std::size_t i = 0; i < rank; ++i)
+        out.push_back(sizes[random_.below(random_.one_in(8) ? 7 : 6)]);
     return out;
 }
 
 Value ProgramGenerator::pick(const std::vector<Value>& values) {
     // Recent values more often than old ones, so that programs are deep as well as wide.
-    const std::size_t window = random_.one_in(3) ? values.size() : std::min<std::size_t>(values.size(), 6);
+    const std::size_t window =
+        random_.one_in(3) ? values.size() : std::min<std::size_t>(values.size(), 6);
     return values[values.size() - 1 - random_.below(window)];
 }
 
-Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr, const std::vector<Value>& inputs) {
+Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr,
+                                      const std::vector<Value>& inputs) {
     const int rank = inputs.empty() ? 2 : inputs[0].shape().rank();
     switch (attr.kind) {
         case AttrKind::boolean: return random_.one_in(2);
@@ -38,7 +41,10 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr, con
             Ints axes;
             if (def.name == "permute") {
                 for (int i = 0; i < rank; ++i) axes.push_back(i);
-                for (int i = rank - 1; i > 0; --i) std::swap(axes[i], axes[static_cast<int>(random_.below(static_cast<std::size_t>(i) + 1))]);
+                for (int i = rank - 1; i > 0; --i)
+                    std::swap(
+                        axes[i],
+                        axes[static_cast<int>(random_.below(static_cast<std::size_t>(i) + 1))]);
                 return axes;
             }
             for (int i = 0; i < rank; ++i) {
@@ -53,7 +59,9 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr, con
         }
         case AttrKind::ints: {
             Ints list;
-            for (int i = 0; i < rank; ++i) list.push_back(attr.name == "steps" ? random_.between(-2, 2) : random_.between(0, 3));
+            for (int i = 0; i < rank; ++i)
+                list.push_back(attr.name == "steps" ? random_.between(-2, 2)
+                                                    : random_.between(0, 3));
             return list;
         }
     }
@@ -69,7 +77,8 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
         const auto count = random_.between(def.min_inputs, most);
         std::vector<Value> inputs;
         for (int i = 0; i < count; ++i) inputs.push_back(pick(values));
-        // Ops that ask for one type get it: the first operand's, or the last one's where the first is a condition.
+        // Ops that ask for one type get it: the first operand's, or the last one's where the first
+        // is a condition.
         const bool same = has(def.traits, Trait::promotes);
         const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
         const auto cast_to = [&](Value& v, DType dtype) {
@@ -81,21 +90,25 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
         try {
             if (same && !inputs.empty()) {
                 for (std::size_t i = first; i < inputs.size(); ++i) {
-                    const DType dtype = def.dtypes.contains(inputs.back().dtype()) ? inputs.back().dtype() : f32;
+                    const DType dtype =
+                        def.dtypes.contains(inputs.back().dtype()) ? inputs.back().dtype() : f32;
                     cast_to(inputs[i], dtype);
                 }
                 if (first == 1) cast_to(inputs[0], DType::boolean);
             } else if (!inputs.empty() && !def.dtypes.contains(inputs.back().dtype())) {
                 for (int t = 0; t < kDTypeCount; ++t) {
-                    const auto dtype = static_cast<DType>((t + static_cast<int>(random_.below(kDTypeCount))) % kDTypeCount);
+                    const auto dtype = static_cast<DType>(
+                        (t + static_cast<int>(random_.below(kDTypeCount))) % kDTypeCount);
                     if (def.dtypes.contains(dtype)) {
                         cast_to(inputs.back(), dtype);
                         break;
                     }
                 }
             }
-            if (has(def.traits, Trait::random) && !inputs.empty() && inputs[0].shape().rank() != 0) {
-                inputs[0] = builder.constant(static_cast<std::uint64_t>(random_.below(1000)), {u64, {}});
+            if (has(def.traits, Trait::random) && !inputs.empty() &&
+                inputs[0].shape().rank() != 0) {
+                inputs[0] =
+                    builder.constant(static_cast<std::uint64_t>(random_.below(1000)), {u64, {}});
                 values.push_back(inputs[0]);
             }
             std::vector<Attribute> attrs;
@@ -104,7 +117,8 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
             if (has(def.traits, Trait::movement) && !inputs.empty()) {
                 wanted.dtype = inputs[0].dtype();
                 const Shape& from = inputs[0].shape();
-                if (def.name == "reshape") wanted.shape = random_.one_in(2) ? Shape{-1} : Shape{from.numel(), 1};
+                if (def.name == "reshape")
+                    wanted.shape = random_.one_in(2) ? Shape{-1} : Shape{from.numel(), 1};
                 if (def.name == "broadcast_to") {
                     wanted.shape = from;
                     if (from.rank() < 4 && random_.one_in(2)) {
@@ -114,7 +128,8 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
                 }
             }
             if (def.name == "cast") wanted.shape = inputs[0].shape();
-            if (def.name == "custom_call") wanted = inputs.empty() ? TensorSpec{f32, {2}} : inputs[0].spec();
+            if (def.name == "custom_call")
+                wanted = inputs.empty() ? TensorSpec{f32, {2}} : inputs[0].spec();
             if (def.name == "gather" && inputs[0].shape().numel() == 0) continue;
             if (def.name == "gather") {
                 // Positions must be valid: 0 is, wherever the axis is not empty.
@@ -138,22 +153,25 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
 
 Program ProgramGenerator::program(int ops) {
     static const bool registered = [] {
-        register_custom("property_identity", [](std::span<const HostArray> in, const TensorSpec& spec, void* out) {
-            const auto bytes = static_cast<std::size_t>(spec.nbytes());
-            if (in.empty()) {
-                std::memset(out, 0, bytes);
-            } else if (bytes > 0) {
-                std::memcpy(out, in[0].data, bytes);
-            }
-        });
+        register_custom("property_identity",
+                        [](std::span<const HostArray> in, const TensorSpec& spec, void* out) {
+                            const auto bytes = static_cast<std::size_t>(spec.nbytes());
+                            if (in.empty()) {
+                                std::memset(out, 0, bytes);
+                            } else if (bytes > 0) {
+                                std::memcpy(out, in[0].data, bytes);
+                            }
+                        });
         return true;
     }();
     (void)registered;
     ProgramBuilder builder;
     std::vector<Value> values;
-    constexpr DType types[] = {f32, f32, f32, f64, i32, DType::boolean, f16, bf16, i8, u64, c64, u8, i64, c128};
+    constexpr DType types[] = {f32, f32, f32, f64, i32, DType::boolean, f16, bf16, i8,
+                               u64, c64, u8,  i64, c128};
     const auto params = 1 + random_.below(4);
-    for (std::size_t i = 0; i < params; ++i) values.push_back(builder.param("", {types[random_.below(std::size(types))], shape()}));
+    for (std::size_t i = 0; i < params; ++i)
+        values.push_back(builder.param("", {types[random_.below(std::size(types))], shape()}));
     for (int i = 0; i < ops;) {
         if (append(builder, values)) ++i;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
-// Random programs: any op of the table, on values made so far, with attributes drawn until inference accepts the call.
+// Random programs: any op of the table, on values made so far, with attributes drawn until
+// inference accepts the call.
 
 #include <cstdint>
 #include <map>
@@ -23,7 +24,9 @@ class Random {
     }
     /// From 0 to n - 1.
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
-    std::int64_t between(std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(below(static_cast<std::size_t>(high - low + 1))); }
+    std::int64_t between(std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(below(static_cast<std::size_t>(high - low + 1)));
+    }
     bool one_in(std::size_t n) { return below(n) == 0; }
 
    private:

@@ -52,7 +52,8 @@ std::size_t needed(const Program& program, std::size_t target) {
         open.erase(i);
         ++count;
         for (std::size_t k = 0; k < program.operation(i).input_count(); ++k) {
-            if (!program.operation(i).input(k).is_param()) open.insert(program.operation(i).input(k).index());
+            if (!program.operation(i).input(k).is_param())
+                open.insert(program.operation(i).input(k).index());
         }
     }
     return count;
@@ -65,9 +66,11 @@ TEST(Property, RandomPrograms) {
         const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
         ProgramGenerator generator(seed);
         Random random(~seed);
-        const Program program = generator.program(static_cast<int>(1 + random.below(random.one_in(4) ? 200 : 40)));
+        const Program program =
+            generator.program(static_cast<int>(1 + random.below(random.one_in(4) ? 200 : 40)));
         ops += program.size();
-        SCOPED_TRACE(fmt::format("seed {}\n{}", seed, program.size() < 30 ? program.str() : "(long)"));
+        SCOPED_TRACE(
+            fmt::format("seed {}\n{}", seed, program.size() < 30 ? program.str() : "(long)"));
 
         // The three formats give the program back, and it is well-formed.
         program.verify();
@@ -92,7 +95,8 @@ TEST(Property, RandomPrograms) {
             const eager::Scope scope;
             eager = record(program, operands);
         }
-        for (std::size_t r = 0; r < lazy.size(); ++r) ASSERT_EQ(bits_of(lazy[r]), bits_of(eager[r])) << "result " << r;
+        for (std::size_t r = 0; r < lazy.size(); ++r)
+            ASSERT_EQ(bits_of(lazy[r]), bits_of(eager[r])) << "result " << r;
     }
     fmt::print("property: {} programs, {} operations\n", programs, ops);
     std::string line;
@@ -114,7 +118,10 @@ TEST(Property, RandomPrograms) {
 // A mutated program is refused with an error, or is a program; it never crashes.
 std::string mutate(std::string text, Random& random) {
     const auto edits = 1 + random.below(4);
-    constexpr std::string_view pieces[] = {"%0", "f32", "[", "]", "-1", "9223372036854775807", "add", "sum", "axes=[0]", "(", ")", "nan", ":", "return", "\"", "c128", "0"};
+    constexpr std::string_view pieces[] = {
+        "%0",  "f32",    "[",        "]",    "-1", "9223372036854775807",
+        "add", "sum",    "axes=[0]", "(",    ")",  "nan",
+        ":",   "return", "\"",       "c128", "0"};
     for (std::size_t i = 0; i < edits && !text.empty(); ++i) {
         const std::size_t at = random.below(text.size());
         switch (random.below(6)) {
@@ -134,7 +141,9 @@ std::string mutate(std::string text, Random& random) {
 
 bool small(const Program& program) {
     std::int64_t elements = 0;
-    const auto add = [&](const TensorSpec& spec) { elements += std::min<std::int64_t>(spec.shape.numel(), 1 << 20); };
+    const auto add = [&](const TensorSpec& spec) {
+        elements += std::min<std::int64_t>(spec.shape.numel(), 1 << 20);
+    };
     for (const Param& p : program.params()) add(p.spec);
     for (std::size_t i = 0; i < program.size(); ++i) add(program.operation(i).spec());
     return elements < (1 << 16);
@@ -154,7 +163,9 @@ TEST(Property, MutatedProgramsAreRefusedOrMeanSomething) {
             const std::size_t form = random.below(5) % 3;
             const std::string mutated = mutate(forms[form], random);
             try {
-                const Program read = form == 0 ? Program::parse(mutated) : form == 1 ? Program::from_bytes(mutated) : Program::from_json(mutated);
+                const Program read = form == 0   ? Program::parse(mutated)
+                                     : form == 1 ? Program::from_bytes(mutated)
+                                                 : Program::from_json(mutated);
                 ++accepted;
                 read.verify();
                 ASSERT_EQ(Program::parse(read.str()), read) << mutated;
@@ -163,7 +174,8 @@ TEST(Property, MutatedProgramsAreRefusedOrMeanSomething) {
                 ++ran;
                 eval(std::span<const Tensor>(results));
             } catch (const Error&) {
-                // refused, or a value that cannot be computed (a position out of range): both say so
+                // refused, or a value that cannot be computed (a position out of range): both say
+                // so
             }
         }
     }

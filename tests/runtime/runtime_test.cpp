@@ -15,12 +15,15 @@
 namespace lazuli {
 namespace {
 
-/// Counts what it is asked to do, and fails when told to. Every result is filled with the number of operations of its program.
+/// Counts what it is asked to do, and fails when told to. Every result is filled with the number of
+/// operations of its program.
 class Probe final : public Backend {
    public:
     std::string name() const override { return "probe"; }
     DeviceInfo describe() const override { return {"a test", 0}; }
-    bool supports(const OpDef&, std::span<const TensorSpec>, const TensorSpec&) const override { return true; }
+    bool supports(const OpDef&, std::span<const TensorSpec>, const TensorSpec&) const override {
+        return true;
+    }
     std::shared_ptr<const void> prepare(const Program& program) override {
         ++prepared;
         return std::make_shared<Program>(program);
@@ -34,20 +37,27 @@ class Probe final : public Backend {
         if (fail_with == 1) throw ExecutionError("probe", "told to");
         if (fail_with == 2) throw OutOfMemory("told to", 1, 0);
         for (std::size_t i = 0; i < program.size(); ++i) {
-            if (program.operation(i).def().name == fail_on) throw ExecutionError(fail_on, "told to");
+            if (program.operation(i).def().name == fail_on)
+                throw ExecutionError(fail_on, "told to");
         }
         std::vector<BufferPtr> out;
         for (const ProgramResult& result : program.results()) {
             const TensorSpec spec = program.spec(result.value);
             out.push_back(allocate(static_cast<std::size_t>(spec.nbytes())));
             auto* to = static_cast<unsigned char*>(out.back()->host_mutable());
-            for (std::int64_t i = 0; i < spec.shape.numel(); ++i) store_scalar(program.size(), spec.dtype, to + static_cast<std::size_t>(i) * size_of(spec.dtype));
+            for (std::int64_t i = 0; i < spec.shape.numel(); ++i)
+                store_scalar(program.size(), spec.dtype,
+                             to + static_cast<std::size_t>(i) * size_of(spec.dtype));
         }
         return out;
     }
     BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }
-    void copy_in(Buffer& to, const void* from, std::size_t bytes) override { std::memcpy(to.host_mutable(), from, bytes); }
-    void copy_out(void* to, const Buffer& from, std::size_t bytes) override { std::memcpy(to, from.host_data(), bytes); }
+    void copy_in(Buffer& to, const void* from, std::size_t bytes) override {
+        std::memcpy(to.host_mutable(), from, bytes);
+    }
+    void copy_out(void* to, const Buffer& from, std::size_t bytes) override {
+        std::memcpy(to, from.host_data(), bytes);
+    }
 
     std::atomic<int> prepared{0};
     std::atomic<int> ran{0};
@@ -245,7 +255,9 @@ TEST(Memory, LimitsAndAlignment) {
         EXPECT_EQ(e.largest.front(), std::uint64_t{1} << 60);
     }
     const Tensor huge = zeros({1LL << 50});
-    EXPECT_THROW((void)allocate_host(probe().device(), static_cast<std::size_t>(huge.spec().nbytes())), OutOfMemory);
+    EXPECT_THROW(
+        (void)allocate_host(probe().device(), static_cast<std::size_t>(huge.spec().nbytes())),
+        OutOfMemory);
 }
 
 }  // namespace

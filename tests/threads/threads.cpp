@@ -81,7 +81,9 @@ TEST(Threads, EightThreadsRecordShareEvaluateAndDrop) {
             std::vector<Known> mine{fresh(random), fresh(random)};
             while (std::chrono::steady_clock::now() < end && !testing::Test::HasFailure()) {
                 for (int i = 0; i < 50; ++i) {
-                    mine.push_back(step(mine[random.below(mine.size())], random.one_in(3) ? exchange.take(random) : mine.back(), random));
+                    mine.push_back(step(mine[random.below(mine.size())],
+                                        random.one_in(3) ? exchange.take(random) : mine.back(),
+                                        random));
                     if (random.one_in(4)) exchange.put(mine.back());
                     if (random.one_in(10)) mine[random.below(mine.size())] = exchange.take(random);
                     if (random.one_in(16)) {
@@ -95,11 +97,13 @@ TEST(Threads, EightThreadsRecordShareEvaluateAndDrop) {
         });
     }
     for (std::thread& thread : threads) thread.join();
-    fmt::print("threads: {} steps on 8 threads in {} s, {} tensors checked\n", steps.load(), duration.count(), checked.load());
+    fmt::print("threads: {} steps on 8 threads in {} s, {} tensors checked\n", steps.load(),
+               duration.count(), checked.load());
 }
 
-// Short runs with a given interleaving of three threads' actions, each compared with what one thread would have computed. A run is
-// decided by its seed: which thread does what next. The threads then run freely, synchronised only by the tensors they hand on.
+// Short runs with a given interleaving of three threads' actions, each compared with what one
+// thread would have computed. A run is decided by its seed: which thread does what next. The
+// threads then run freely, synchronised only by the tensors they hand on.
 TEST(Threads, InterleavingsAgreeWithOneThread) {
     const int runs = tests::count(1000, 100'000);
     for (int run = 0; run < runs && !testing::Test::HasFailure(); ++run) {

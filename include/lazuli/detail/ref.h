@@ -1,7 +1,8 @@
 #pragma once
 
-// Reference counts of nodes. While the process has one thread, counting needs no atomic instruction (one costs as much as
-// the rest of recording an operation); glibc says so, and says otherwise before a second thread can exist.
+// Reference counts of nodes. While the process has one thread, counting needs no atomic instruction
+// (one costs as much as the rest of recording an operation); glibc says so, and says otherwise
+// before a second thread can exist.
 
 #include <atomic>
 #include <cstdint>

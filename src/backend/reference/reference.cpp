@@ -12,19 +12,24 @@ namespace {
 /// A program, and which values nobody needs after each of its operations.
 struct Prepared {
     Program program;
-    std::vector<std::uint32_t> dying;        // operations whose values end, in the order of their ends
+    std::vector<std::uint32_t> dying;  // operations whose values end, in the order of their ends
     std::vector<std::uint32_t> dying_until;  // where in `dying` each operation's share ends
 };
 
 class Reference final : public Backend {
    public:
     std::string name() const override { return "reference"; }
-    DeviceInfo describe() const override { return {"plain interpreter on the host; slow, and right by definition", 0}; }
-    bool supports(const OpDef& op, std::span<const TensorSpec>, const TensorSpec&) const override { return op.evaluate != nullptr; }
+    DeviceInfo describe() const override {
+        return {"plain interpreter on the host; slow, and right by definition", 0};
+    }
+    bool supports(const OpDef& op, std::span<const TensorSpec>, const TensorSpec&) const override {
+        return op.evaluate != nullptr;
+    }
 
     std::shared_ptr<const void> prepare(const Program& program) override {
         const std::size_t count = program.size();
-        // The last operation that reads each value: itself where nobody does, none where it is returned.
+        // The last operation that reads each value: itself where nobody does, none where it is
+        // returned.
         constexpr std::uint32_t kNever = UINT32_MAX;
         std::vector<std::uint32_t> last(count);
         for (std::uint32_t i = 0; i < count; ++i) {
@@ -59,7 +64,8 @@ class Reference final : public Backend {
         std::vector<BufferPtr> dense;  // copies of operands that are not dense
         for (std::size_t i = 0; i < params.size(); ++i) {
             const TensorSpec& spec = program.params()[i].spec;
-            const auto* data = static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset;
+            const auto* data =
+                static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset;
             if (params[i].dense) {
                 param_arrays.push_back({data, &spec});
             } else {
@@ -87,8 +93,10 @@ class Reference final : public Backend {
             }
             const TensorSpec spec = operation.spec();
             values[i] = allocate(static_cast<std::size_t>(spec.nbytes()));
-            operation.def().evaluate({operation.def(), operation.attrs(), inputs, &spec, values[i]->host_mutable()});
-            for (std::size_t k = i == 0 ? 0 : dying_until[i - 1]; k < dying_until[i]; ++k) values[dying[k]] = nullptr;
+            operation.def().evaluate(
+                {operation.def(), operation.attrs(), inputs, &spec, values[i]->host_mutable()});
+            for (std::size_t k = i == 0 ? 0 : dying_until[i - 1]; k < dying_until[i]; ++k)
+                values[dying[k]] = nullptr;
         }
         std::vector<BufferPtr> results;
         for (const ProgramResult& result : program.results()) {

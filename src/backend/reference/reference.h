@@ -1,7 +1,7 @@
 #pragma once
 
-// The reference backend: evaluates a program op by op, each as its record says, element by element. It defines meaning, and
-// everything faster is compared with it.
+// The reference backend: evaluates a program op by op, each as its record says, element by element.
+// It defines meaning, and everything faster is compared with it.
 
 #include <memory>
 
