@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "lazuli/lazuli.h"
@@ -17,26 +18,42 @@ namespace {
 using namespace lazuli;
 using Clock = std::chrono::steady_clock;
 
-double seconds_of(int nodes) {
+/// As a user writes it; or with flushing held back, so that all of it becomes one graph.
+enum class Form { as_written, one_graph };
+
+double seconds_of(int nodes, Form form) {
     const auto start = Clock::now();
     {
-        Tensor x;
-        {
-            const GraphScope whole;  // one graph: nothing is evaluated before the end
-            const Tensor y = Tensor{1.0, 2.0};
-            x = y;
-            for (int i = 0; i < nodes; ++i) x = std::move(x) + y;
-        }
+        std::optional<GraphScope> whole;
+        if (form == Form::one_graph) whole.emplace();
+        const Tensor y = Tensor{1.0, 2.0};
+        Tensor x = y;
+        for (int i = 0; i < nodes; ++i) x = std::move(x) + y;
+        whole.reset();
         x.eval();
     }
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double median_seconds(int nodes, int repetitions) {
+double median_seconds(int nodes, Form form) {
+    constexpr int kRepetitions = 9;
     std::vector<double> all;
-    for (int i = 0; i < repetitions; ++i) all.push_back(seconds_of(nodes));
+    for (int i = 0; i < kRepetitions; ++i) all.push_back(seconds_of(nodes, form));
     std::sort(all.begin(), all.end());
-    return all[all.size() / 2];
+    return all[kRepetitions / 2];
+}
+
+void print_scaling(const char* name, Form form) {
+    fmt::print("chains recorded, evaluated and dropped, {}:\n", name);
+    double before = 0;
+    for (const int nodes : {10'000, 100'000, 1'000'000}) {
+        const double seconds = median_seconds(nodes, form);
+        fmt::print("  {:>9} nodes: {:>9.2f} ms, {:>5.0f} ns a node", nodes, 1e3 * seconds,
+                   1e9 * seconds / nodes);
+        if (before > 0) fmt::print(", {:.1f} x the row above", seconds / before);
+        fmt::print("\n");
+        before = seconds;
+    }
 }
 
 long peak_megabytes() {
@@ -54,16 +71,9 @@ int main() {
     setenv("LAZULI_PLAN_CACHE_BYTES", "0", 1);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    (void)seconds_of(1'000'000);
-    double before = 0;
-    for (const int nodes : {10'000, 100'000, 1'000'000}) {
-        const double seconds = median_seconds(nodes, 9);
-        fmt::print("{:>9} nodes recorded, evaluated, dropped: {:>9.2f} ms, {:>5.0f} ns a node",
-                   nodes, 1e3 * seconds, 1e9 * seconds / nodes);
-        if (before > 0) fmt::print(", {:.1f} x the row above (limit 9 to 12)", seconds / before);
-        fmt::print("\n");
-        before = seconds;
-    }
+    (void)seconds_of(1'000'000, Form::one_graph);
+    print_scaling("as written (flushed by themselves at 65,536)", Form::as_written);
+    print_scaling("as one graph", Form::one_graph);
 
     const auto start = Clock::now();
     {

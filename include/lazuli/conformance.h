@@ -27,6 +27,9 @@ struct Report {
     std::map<std::string, std::map<DType, int>>
         checks;  ///< By op and type: how many elements and properties were compared.
     std::vector<std::string> failures;  ///< One line each: op, type, case, both values.
+    /// Evaluations that ran on the reference backend because the backend lacks an op: these compare
+    /// nothing.
+    std::uint64_t fallbacks = 0;
     /// All checks.
     int total() const;
     /// A table: ops down, types across.

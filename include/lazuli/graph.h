@@ -16,6 +16,7 @@ namespace lazuli {
 /// Gathers what its thread records while it lives into one program. Tensors from outside become
 /// parameters, evaluated or not. Nothing is evaluated by itself meanwhile, and what was recorded
 /// stays alive with the scope.
+/// A tensor that is evaluated inside the scope becomes a parameter too: take the program first.
 class GraphScope {
    public:
     /// Gathers from here on.

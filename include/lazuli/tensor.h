@@ -3,11 +3,13 @@
 /// @file
 /// The tensor: a handle on a recorded operation or a value, one pointer wide.
 
+#include <algorithm>
 #include <complex>
 #include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,11 +53,11 @@ class Tensor {
         : Tensor(from_list<T>({values.begin(), values.size()}, {length(values)})) {}
     /// A matrix; rows have equal lengths.
     template <Element T>
-    Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_nested(rows)) {}
+    Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_nested<T>(rows)) {}
     /// A tensor of rank 3.
     template <Element T>
     Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
-        : Tensor(from_nested(blocks)) {}
+        : Tensor(from_nested<T>(blocks)) {}
 
     /// Another reference to the same tensor.
     Tensor(const Tensor& other) noexcept : node_(other.node_) {
@@ -149,10 +151,13 @@ class Tensor {
     /// A copy of the elements, row-major; `T` is the element type.
     template <Element T>
     std::vector<T> to_vector() const {
-        std::vector<T> out(static_cast<std::size_t>(numel()));
-        if constexpr (std::is_same_v<T, bool>) {
-            const bool* from = data<bool>();
-            std::copy_n(from, out.size(), out.begin());
+        eval();
+        const auto count = static_cast<std::size_t>(numel());
+        std::vector<T> out(count);
+        if constexpr (std::is_same_v<T, bool>) {  // whose vector has no array inside
+            const auto plain = std::make_unique<bool[]>(count);
+            read_dense(dtype_of<T>(), plain.get());
+            std::copy_n(plain.get(), count, out.begin());
         } else {
             read_dense(dtype_of<T>(), out.data());
         }
@@ -212,9 +217,12 @@ class Tensor {
             return from_memory(values.data(), values.size(), dtype_of<T>(), std::move(shape));
         }
     }
+    // bool is collected in bytes: std::vector<bool> has no array inside.
+    template <class T>
+    using Stored = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
     template <class T>
     static void flatten(const std::initializer_list<T>& list, int level, Shape& shape,
-                        std::vector<T>& out) {
+                        std::vector<Stored<T>>& out) {
         note_size(shape, level, length(list));
         out.insert(out.end(), list.begin(), list.end());
     }
@@ -228,20 +236,13 @@ class Tensor {
         if (shape.rank() <= level) shape.push_back(size);
         if (shape[level] != size) ragged(shape[level], size);
     }
-    template <class T>
-    static Tensor from_nested(const std::initializer_list<std::initializer_list<T>>& list) {
+    template <class T, class List>
+    static Tensor from_nested(const List& list) {
         Shape shape;
-        std::vector<T> values;
+        std::vector<Stored<T>> values;
         flatten(list, 0, shape, values);
-        return from_list<T>(values, shape);
-    }
-    template <class T>
-    static Tensor from_nested(
-        const std::initializer_list<std::initializer_list<std::initializer_list<T>>>& list) {
-        Shape shape;
-        std::vector<T> values;
-        flatten(list, 0, shape, values);
-        return from_list<T>(values, shape);
+        const auto* data = reinterpret_cast<const T*>(values.data());
+        return from_list<T>({data, values.size()}, shape);
     }
 
     void read_item(DType dtype, void* out) const;

@@ -61,10 +61,10 @@ std::string TensorSpec::str() const { return fmt::format("{}{}", name(dtype), sh
 Ints dense_strides(const Shape& shape) {
     Ints strides;
     strides.resize(shape.rank());
-    std::int64_t step = 1;
+    std::uint64_t step = 1;  // wraps where an empty tensor has huge sizes: nobody walks it
     for (int i = shape.rank() - 1; i >= 0; --i) {
-        strides[i] = step;
-        step *= std::max<std::int64_t>(shape[i], 1);
+        strides[i] = static_cast<std::int64_t>(step);
+        step *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
     }
     return strides;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -14,7 +15,7 @@ namespace lazuli::cli {
 
 std::string read_file(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
-    if (!in) throw FileError(path, "cannot be read");
+    if (!in || std::filesystem::is_directory(path)) throw FileError(path, "cannot be read");
     std::ostringstream text;
     text << in.rdbuf();
     return text.str();
@@ -43,7 +44,7 @@ Program read_program(const std::string& path) {
         const std::size_t first = content.find_first_not_of(" \t\r\n");
         if (first != std::string::npos && content[first] == '{') return Program::from_json(content);
         return Program::parse(content);
-    } catch (const ParseError& e) {
+    } catch (const Error& e) {
         throw FileError(path, e.what());
     }
 }
@@ -64,7 +65,7 @@ std::string names_of(const auto& list) {
 }  // namespace
 
 void run(const RunOptions& options) {
-    set_default_device(Device(options.backend));
+    set_default_device(options.backend.empty() ? default_device() : Device(options.backend));
     const Program program = read_program(options.file);
     std::map<std::string, std::string> files;
     for (const std::string& input : options.inputs) {

@@ -12,7 +12,7 @@ struct RunOptions {
     std::string file;
     std::vector<std::string> inputs;   // NAME=FILE.npy
     std::vector<std::string> outputs;  // NAME=FILE.npy
-    std::string backend = "reference";
+    std::string backend;               // empty: the default device
     bool print = false;
 };
 /// Runs a program from a file.

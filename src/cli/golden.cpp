@@ -21,26 +21,28 @@ Program run_pass(const Program& program, const std::string& pass) {
     throw ArgumentError(fmt::format("there is no pass '{}' (there is: expand)", pass));
 }
 
-/// Understands `--pass=NAME` and `--format=NAME`.
 OptOptions parse_run_line(const std::string& path, const std::string& line) {
     OptOptions options;
     std::istringstream words(line.substr(kRun.size()));
-    for (std::string word; words >> word;) {
-        if (word.starts_with("--pass=")) {
-            options.passes.push_back(word.substr(7));
-        } else if (word.starts_with("--format=")) {
-            options.format = word.substr(9);
-        } else {
-            throw FileError(
-                path,
-                fmt::format("the RUN line has '{}', which is neither --pass=NAME nor --format=NAME",
-                            word));
-        }
+    try {
+        for (std::string word; words >> word;) options.add(word);
+    } catch (const ArgumentError& e) {
+        throw FileError(path, fmt::format("the RUN line: {}", e.what()));
     }
     return options;
 }
 
 }  // namespace
+
+void OptOptions::add(std::string_view word) {
+    if (word.starts_with("--pass=")) {
+        passes.emplace_back(word.substr(7));
+    } else if (word.starts_with("--format=")) {
+        format = word.substr(9);
+    } else {
+        throw ArgumentError(fmt::format("'{}' is neither --pass=NAME nor --format=NAME", word));
+    }
+}
 
 std::string run_opt(const std::string& text, const OptOptions& options) {
     try {

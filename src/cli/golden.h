@@ -4,6 +4,7 @@
 // the run prints.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lazuli::cli {
@@ -12,6 +13,9 @@ namespace lazuli::cli {
 struct OptOptions {
     std::vector<std::string> passes;
     std::string format = "text";
+
+    /// Takes `--pass=NAME` or `--format=NAME`; ArgumentError for anything else.
+    void add(std::string_view word);
 };
 std::string run_opt(const std::string& text, const OptOptions& options);
 

@@ -17,8 +17,8 @@ void add_run(CLI::App& app, RunOptions& options) {
     command->add_option("--input", options.inputs,
                         "NAME=FILE.npy: a parameter's value; once a parameter");
     command->add_option("--output", options.outputs, "NAME=FILE.npy: where a result is written");
-    command->add_option("--backend", options.backend, "The device that runs it")
-        ->capture_default_str();
+    command->add_option("--backend", options.backend,
+                        "The device that runs it; else LAZULI_DEVICE, else reference");
     command->add_flag("--print", options.print,
                       "Show the results even when they are written to files");
     command->callback([&options] { run(options); });

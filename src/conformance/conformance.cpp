@@ -7,8 +7,10 @@
 #include <limits>
 #include <random>
 
+#include "frontend/record.h"
 #include "lazuli/eager.h"
 #include "lazuli/error.h"
+#include "lazuli/graph.h"
 #include "lazuli/op.h"
 #include "lazuli/ops.h"
 #include "ops/threefry.h"
@@ -204,8 +206,11 @@ class Runner {
                            // elsewhere
             }
             for (const bool edges : {false, true}) {
-                if (edges && (!has(def.traits, Trait::elementwise) || call.inputs.empty()))
-                    continue;
+                // Not positions, which must be valid, and not keys.
+                const bool takes_edges =
+                    has(def.traits, Trait::elementwise) || has(def.traits, Trait::promotes) ||
+                    (call.inputs.size() == 1 && !has(def.traits, Trait::random));
+                if (edges && (!takes_edges || call.inputs.empty())) continue;
                 compare(def, call, spec, edges);
             }
         }
@@ -223,8 +228,14 @@ class Runner {
         report_.checks[std::string(def.name)][call.deciding] += checks;
     }
 
-    Tensor make(const OpDef& def, const Call& call, const std::vector<Tensor>& operands) {
-        return lazuli::call(def.name, operands, call.attrs, call.wanted ? &*call.wanted : nullptr);
+    Tensor make(const OpDef& def, const Call& call, const std::vector<Tensor>& operands,
+                Device device) {
+        AttrWords words;
+        for (std::size_t i = 0; i < call.attrs.size(); ++i) {
+            words.append(def.name, def.attrs[i], call.attrs[i]);
+        }
+        return frontend::record_list(frontend::OpRef(def.name), operands, words.words(),
+                                     call.wanted ? &*call.wanted : nullptr, device);
     }
 
     void compare(const OpDef& def, const Call& call, const TensorSpec& spec, bool edges) {
@@ -232,12 +243,13 @@ class Runner {
         std::vector<Tensor> there;
         for (std::size_t i = 0; i < call.inputs.size(); ++i) {
             plain.push_back(draw(call.inputs[i], def.sample.low, def.sample.high, edges,
-                                 options_.seed + ++drawn_));
+                                 options_.seed + ++drawn_)
+                                .to(Device()));
             there.push_back(plain.back().to(device_));
         }
         try {
-            const Tensor expected = make(def, call, plain);
-            const Tensor lazy = call.inputs.empty() ? expected : make(def, call, there);
+            const Tensor expected = make(def, call, plain, Device());
+            const Tensor lazy = make(def, call, there, device_);
             const Program program = capture(lazy);
             if (!(lazy.spec() == spec))
                 fail(def, call,
@@ -251,7 +263,7 @@ class Runner {
             Tensor eager;
             {
                 const eager::Scope scope;
-                eager = call.inputs.empty() ? make(def, call, plain) : make(def, call, there);
+                eager = make(def, call, there, device_);
             }
             count(def, call, 5);
             compare_elements(def, call, values(lazy), values(eager), {0, 0}, "eager");
@@ -320,6 +332,7 @@ Report run(const Options& options) {
     Report report;
     Runner runner(options, report);
     if (!options.op.empty()) (void)require_op(options.op);
+    const std::uint64_t before = cache_stats().fallbacks;
     for (int i = 0; i < op_count(); ++i) {
         const auto id = static_cast<OpId>(i);
         const OpDef& def = op_def(id);
@@ -329,6 +342,7 @@ Report run(const Options& options) {
             if (def.dtypes.contains(static_cast<DType>(t))) runner.check(id, static_cast<DType>(t));
         }
     }
+    report.fallbacks = cache_stats().fallbacks - before;
     return report;
 }
 

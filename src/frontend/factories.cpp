@@ -94,10 +94,21 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, Make make) {
     }
     std::int64_t count = 0;
     if (integral) {  // exact, where a double would round
-        const auto wide = static_cast<__int128>(stop.to_int()) - start.to_int();
-        const __int128 by = step.to_int();
+        const auto exact = [](const Scalar& s) {
+            return s.is_large_unsigned()
+                       ? static_cast<__int128>(static_cast<std::uint64_t>(s.to_int()))
+                       : static_cast<__int128>(s.to_int());
+        };
+        const __int128 wide = exact(stop) - exact(start);
+        const __int128 by = exact(step);
         const __int128 steps = by > 0 ? (wide + by - 1) / by : (wide + by + 1) / by;
-        count = (by > 0) == (wide > 0) && wide != 0 ? static_cast<std::int64_t>(steps) : 0;
+        const bool any = (by > 0) == (wide > 0) && wide != 0;
+        if (any && steps > (std::int64_t{1} << 60)) {
+            throw ArgumentError(
+                fmt::format("arange: from {} to {} in steps of {} are too many numbers",
+                            start.str(), stop.str(), step.str()));
+        }
+        count = any ? static_cast<std::int64_t>(steps) : 0;
     } else if (span > 0) {
         if (span >= 0x1p62) throw ArgumentError(fmt::format("arange: {} steps are too many", span));
         count = static_cast<std::int64_t>(std::ceil(span));

@@ -16,6 +16,7 @@
 #include "frontend/policy.h"
 #include "frontend/record.h"
 #include "ir/op_table.h"
+#include "lazuli/ensure.h"
 #include "lazuli/error.h"
 #include "lazuli/ops.h"
 
@@ -172,6 +173,13 @@ CallPlan validate(std::string_view op, std::span<const Tensor> inputs,
                   std::span<const Attribute> attributes, const TensorSpec* wanted) {
     const OpId id = require_op(op);
     const OpDef& def = op_def(id);
+    if (has(def.traits, Trait::leaf)) {
+        throw ArgumentError(fmt::format("call: '{}' is a leaf, not an operation", op));
+    }
+    for (const Tensor& input : inputs) {
+        (void)frontend::require_node(op, input);
+        ensure_same_device(op, inputs[0], input);
+    }
     std::vector<TensorSpec> specs;
     std::optional<DType> common;
     const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;

@@ -156,10 +156,10 @@ Tensor load_npy(const std::string& path) {
     if (header.swapped) swap_bytes(data, header.dtype);
     if (header.fortran) {
         Ints strides;
-        std::int64_t step = static_cast<std::int64_t>(size_of(header.dtype));
+        std::uint64_t step = size_of(header.dtype);
         for (const std::int64_t dim : header.shape) {
-            strides.push_back(step);
-            step *= dim;
+            strides.push_back(static_cast<std::int64_t>(step));
+            step *= static_cast<std::uint64_t>(dim);
         }
         std::vector<unsigned char> rows(bytes);
         ir::copy_dense(data.data(), strides, spec, rows.data());

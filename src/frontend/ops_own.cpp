@@ -149,6 +149,8 @@ std::vector<Tensor> record(const Program& program, std::span<const Tensor> param
         return v.is_param() ? params[v.index()] : values[v.index()];
     };
     std::vector<Tensor> inputs;
+    std::optional<Device> home;
+    if (!params.empty()) home = params[0].device();
     for (std::size_t i = 0; i < program.size(); ++i) {
         const Operation operation = program.operation(i);
         inputs.clear();
@@ -156,7 +158,7 @@ std::vector<Tensor> record(const Program& program, std::span<const Tensor> param
             inputs.push_back(value(operation.input(k)));
         const TensorSpec spec = operation.spec();
         const OpRef op(operation.def().name);
-        values.push_back(frontend::record_list(op, inputs, operation.attrs().words(), &spec));
+        values.push_back(frontend::record_list(op, inputs, operation.attrs().words(), &spec, home));
     }
     std::vector<Tensor> results;
     for (const ProgramResult& result : program.results()) results.push_back(value(result.value));

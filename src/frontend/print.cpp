@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ostream>
@@ -43,7 +44,7 @@ class Formatter {
 
     void settle() {
         // numpy's rule for when an exponent is needed
-        scientific_ = largest_ >= 1e16 || (largest_ > 0 && smallest_ < 1e-4) ||
+        scientific_ = largest_ >= 1e8 || (largest_ > 0 && smallest_ < 1e-4) ||
                       (largest_ > 0 && largest_ / smallest_ > 1000);
         if (kind(dtype_) < Kind::floating) scientific_ = false;
         for (const Scalar& value : values_) {
@@ -88,7 +89,10 @@ class Formatter {
     int unique_digits(double v) const {
         if (v == 0) return 1;
         for (int digits = 1; digits < 17; ++digits) {
-            const double back = std::stod(fmt::format("{:.{}e}", v, digits - 1));
+            const std::string text = fmt::format("{:.{}e}", v, digits - 1);
+            double back = 0;  // text beyond the type's range does not read back
+            if (std::from_chars(text.data(), text.data() + text.size(), back).ec != std::errc{})
+                continue;
             if (Scalar(back).as(real_part(dtype_)) == Scalar(v).as(real_part(dtype_)))
                 return digits;
         }
@@ -121,7 +125,7 @@ class Formatter {
 
     std::string plain(const Scalar& value) const {
         switch (value.kind()) {
-            case Kind::boolean: return value.to_int() != 0 ? "True" : "False";
+            case Kind::boolean: return value.to_int() != 0 ? " True" : "False";
             case Kind::integer: return value.str();
             case Kind::floating: return real(value.to_double(), 0);
             case Kind::complex: {
@@ -160,9 +164,7 @@ class Layout {
 
     std::string text() {
         if (spec_.shape.rank() == 0) {
-            format_.note(element(0));
-            format_.settle();
-            return format_.text(element(0));
+            return single(element(0));
         }
         if (spec_.shape.numel() == 0) return "[]";
         walk(0, 0, [&](std::int64_t at) { format_.note(element(at)); });
@@ -173,6 +175,17 @@ class Layout {
     }
 
    private:
+    /// The only element of a tensor of rank 0, with no layout to fit.
+    std::string single(const Scalar& value) const {
+        if (spec_.dtype == DType::boolean) return value.to_int() != 0 ? "True" : "False";
+        if (!is_floating(spec_.dtype)) return value.str();
+        const double v = value.to_double();
+        std::string text =
+            spec_.dtype == f64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+        if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+        return text;
+    }
+
     Scalar element(std::int64_t at) const {
         return load_scalar(spec_.dtype,
                            data_ + static_cast<std::size_t>(at) * size_of(spec_.dtype));

@@ -168,6 +168,9 @@ void Call::too_many() { throw InternalError("more operands than a declared op ca
 
 const Shape& Call::first_shape() const {
     static const Shape none{};
+    if (!inputs_[0]->is_scalar() && inputs_[0]->node() == nullptr) {
+        throw ArgumentError(fmt::format("{}: operand 0 is an empty Tensor", op_.def->name));
+    }
     return inputs_[0]->is_scalar() || inputs_[0]->node() == nullptr
                ? none
                : static_cast<Node*>(inputs_[0]->node())->spec.shape;
@@ -249,7 +252,8 @@ Tensor Call::done_promoting() {
                           : ir::find_engine() != nullptr ? ir::engine().default_device()
                                                          : Device();
     bool weak_only = !common;
-    for (int i = first; i < count_; ++i) {
+    const bool unify = has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float);
+    for (int i = first; unify && i < count_; ++i) {
         if (!inputs_[i]->is_scalar()) continue;
         const Scalar& value = inputs_[i]->scalar();
         if (!common) {
@@ -261,10 +265,11 @@ Tensor Call::done_promoting() {
         }
     }
     if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating) common = f32;
-    const bool unify = has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float);
 
     // Operands in their final type. Tensors made on the way live here until the node holds them.
+    // Operands stay referenced meanwhile: evaluating a cast at once (eager mode) must not end them.
     Tensor made[kMaxOperands];
+    Tensor held[kMaxOperands];
     Node* nodes[kMaxOperands];
     const TensorSpec* specs[kMaxOperands];
     for (int i = 0; i < count_; ++i) {
@@ -276,9 +281,10 @@ Tensor Call::done_promoting() {
             made[i] = make_scalar(operand.scalar(), dtype, device);
         } else {
             const Node& node = *static_cast<Node*>(operand.node());
+            held[i] = Tensor::adopt((ir::retain(operand.node()), operand.node()));
             if (unify && i >= first && common && node.spec.dtype != *common) {
                 static const OpRef cast("cast");
-                Operand as_is = operand;
+                const Operand as_is(held[i]);
                 made[i] = Call(cast).arg(as_is).arg(*common).done();
             }
         }
@@ -291,17 +297,17 @@ Tensor Call::done_promoting() {
 
     // Nothing is changed before this point; from here on nothing but memory can fail.
     for (int i = 0; i < count_; ++i) {
-        if (made[i].defined()) {
-            ir::retain(nodes[i]);
-        } else {
-            (void)inputs_[i]->take();
-        }
+        if (made[i].defined()) ir::retain(nodes[i]);
+        if (inputs_[i]->is_scalar()) continue;
+        ir::NodeHeader* taken = inputs_[i]->take();
+        if (made[i].defined()) ir::release(taken);  // the cast has a reference of its own
     }
     return make_node(op_, std::move(spec), where, {nodes, count}, words_.words());
 }
 
 Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
-                   std::span<const std::uint64_t> words, const TensorSpec* wanted) {
+                   std::span<const std::uint64_t> words, const TensorSpec* wanted,
+                   std::optional<Device> home) {
     const OpDef& def = *op.def;
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
     const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
@@ -329,6 +335,7 @@ Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
         specs.push_back(&nodes.back()->spec);
     }
     const Device device = !nodes.empty()                 ? device_of(def.name, nodes)
+                          : home                         ? *home
                           : ir::find_engine() != nullptr ? ir::engine().default_device()
                                                          : Device();
     TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, words), wanted});
@@ -351,9 +358,10 @@ Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
 void after_record(Arena& arena, Node& node) {
     ir::RecordingMode& mode = arena.mode;
     const bool computes = (node.flags & ir::kLeafFlag) == 0;
-    if (mode.graph_scope != nullptr)
-        static_cast<ScopeState*>(mode.graph_scope)
-            ->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
+    for (auto* scope = static_cast<ScopeState*>(mode.graph_scope); scope != nullptr;
+         scope = static_cast<ScopeState*>(scope->outer)) {
+        scope->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
+    }
     if (!computes) return;
     if (mode.eager > 0) {
         Node* target = &node;

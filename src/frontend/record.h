@@ -2,6 +2,7 @@
 
 // Recording: from an op and its arguments to a node.
 
+#include <optional>
 #include <span>
 
 #include "ir/arena.h"
@@ -98,9 +99,11 @@ class Call {
     bool dtype_given_ = false;
 };
 
-/// The same for any number of tensors, with attributes in compact form.
+/// The same for any number of tensors, with attributes in compact form. `home` is where an op
+/// without operands lives; else the default device.
 Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
-                   std::span<const std::uint64_t> words, const TensorSpec* wanted);
+                   std::span<const std::uint64_t> words, const TensorSpec* wanted,
+                   std::optional<Device> home = {});
 
 /// A tensor with a copy of dense host data, on the default device.
 Tensor make_data(const TensorSpec& spec, const void* data);

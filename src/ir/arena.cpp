@@ -75,8 +75,8 @@ struct ThreadEnd {
 Arena& acquire_arena() {
     static thread_local ThreadEnd at_end;
     (void)at_end;
+    const std::int64_t depth = env::integer(env::Var::flush_depth);  // may throw
     tls_arena = pool().take();
-    const std::int64_t depth = env::integer(env::Var::flush_depth);
     tls_arena->mode.flush_depth =
         depth == 0 || depth > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(depth);
     tls_arena->update_flush_limit();

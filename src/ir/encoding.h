@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "lazuli/program.h"
 
@@ -35,6 +36,12 @@ inline std::size_t operation_length(std::uint64_t header) {
 /// Words under construction. Unlike a vector it grows without filling, and clearing keeps the room.
 class WordBuffer {
    public:
+    WordBuffer() = default;
+    WordBuffer(WordBuffer&& other) noexcept { swap(other); }
+    WordBuffer& operator=(WordBuffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
     /// Room for `count` more words, which the caller fills.
     std::uint64_t* append(std::size_t count) {
         if (size_ + count > capacity_) [[unlikely]]
@@ -48,6 +55,11 @@ class WordBuffer {
     std::span<const std::uint64_t> words() const { return {words_.get(), size_}; }
 
    private:
+    void swap(WordBuffer& other) noexcept {
+        words_.swap(other.words_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
     void grow(std::size_t count) {
         const std::size_t capacity = std::max(2 * capacity_, size_ + count + 64);
         auto larger = std::make_unique_for_overwrite<std::uint64_t[]>(capacity);

@@ -36,6 +36,10 @@ Names& names() {
 }  // namespace
 
 void set_name(Node& node, std::string name) {
+    if (!is_name(name)) {
+        throw ArgumentError(
+            fmt::format("name: '{}' is not a name (letters, digits, '_' and '.')", name));
+    }
     const std::scoped_lock lock(graph_lock(), names().mutex);
     names().by_id[node.id] = std::move(name);
     node.flags |= kNamedFlag;
@@ -249,8 +253,7 @@ Program Capture::program() const {
     std::vector<Param> list;
     std::set<std::string> taken;
     for (std::size_t i = 0; i < params.size(); ++i) {
-        std::string name =
-            (params[i]->flags & kNamedFlag) != 0 ? name_of(*params[i]).value_or("") : "";
+        std::string name = name_of(*params[i]).value_or("");
         if (name.empty() || taken.contains(name)) name = fmt::format("p{}", i);
         while (taken.contains(name)) name += '_';
         taken.insert(name);
@@ -259,8 +262,7 @@ Program Capture::program() const {
     std::vector<ProgramResult> result_list;
     std::set<std::string> taken_results;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        std::string name =
-            (outputs[i]->flags & kNamedFlag) != 0 ? name_of(*outputs[i]).value_or("") : "";
+        std::string name = name_of(*outputs[i]).value_or("");
         if (name.empty() || taken_results.contains(name)) name = default_result_name(i);
         while (taken_results.contains(name)) name += '_';
         taken_results.insert(name);

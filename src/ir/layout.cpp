@@ -6,7 +6,9 @@ namespace lazuli::ir {
 
 Ints dense_byte_strides(const TensorSpec& spec) {
     Ints strides = dense_strides(spec.shape);
-    for (std::int64_t& s : strides) s *= static_cast<std::int64_t>(size_of(spec.dtype));
+    for (std::int64_t& s : strides) {
+        s = static_cast<std::int64_t>(static_cast<std::uint64_t>(s) * size_of(spec.dtype));
+    }
     return strides;
 }
 

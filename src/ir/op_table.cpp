@@ -32,12 +32,17 @@ Table& raw_table() {
     return table;
 }
 
+/// The table with the built-in ops in it. Registering them comes back here; the flag is up by then.
 Table& table() {
-    static const bool installed = [] {
-        if (lazuli_install_ops != nullptr) lazuli_install_ops();
-        return true;
-    }();
-    (void)installed;
+    static std::once_flag once;
+    static thread_local bool installing = false;
+    if (!installing) {
+        std::call_once(once, [] {
+            installing = true;
+            if (lazuli_install_ops != nullptr) lazuli_install_ops();
+            installing = false;
+        });
+    }
     return raw_table();
 }
 
@@ -71,7 +76,7 @@ void check_record(const OpDef& def) {
 
 OpId register_op(OpDef def) {
     check_record(def);
-    Table& t = raw_table();  // also called while the built-in ops are being installed
+    Table& t = table();
     const std::scoped_lock lock(t.mutex);
     if (t.by_name.contains(def.name)) {
         throw ArgumentError(

@@ -14,6 +14,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "ir/text.h"
 #include "lazuli/error.h"
@@ -257,11 +258,13 @@ class Parser {
                        std::isdigit(static_cast<unsigned char>(name[1])) == 0
                    ? name.substr(1)
                    : "";
+        if (result_names_.contains(name)) name.clear();  // returned twice: the second is numbered
         skip();
         if (text_.substr(at_, 2) == "as") {
             expect_word("as");
             name = word("a result's name");
         }
+        result_names_.insert(name);
         builder_.result(v, name);
     }
 
@@ -269,6 +272,7 @@ class Parser {
     std::size_t at_ = 0;
     ProgramBuilder builder_;
     std::map<std::string, Value> values_;
+    std::set<std::string> result_names_;
 };
 
 }  // namespace

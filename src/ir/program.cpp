@@ -8,9 +8,18 @@
 #include "ir/encoding.h"
 #include "ir/graph.h"
 #include "ir/op_table.h"
+#include "ir/text.h"
 #include "lazuli/error.h"
 
 namespace lazuli {
+
+bool ir::is_name(std::string_view text) {
+    return !text.empty() &&
+           (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '_') &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '_' || c == '.';
+           });
+}
 
 struct Program::Data {
     std::vector<Param> params;
@@ -105,12 +114,7 @@ void check_names(const char* what, const std::vector<std::string>& names) {
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice != sorted.end()) malformed(what, fmt::format("the name '{}' stands twice", *twice));
     for (const std::string& n : names) {
-        const bool good = !n.empty() &&
-                          (std::isalpha(static_cast<unsigned char>(n[0])) != 0 || n[0] == '_') &&
-                          std::all_of(n.begin(), n.end(), [](unsigned char c) {
-                              return std::isalnum(c) != 0 || c == '_' || c == '.';
-                          });
-        if (!good)
+        if (!ir::is_name(n))
             malformed(what, fmt::format("'{}' is not a name (letters, digits, '_' and '.')", n));
     }
 }

@@ -14,6 +14,9 @@ namespace lazuli::ir {
 std::optional<Scalar> parse_scalar(std::string_view text);
 /// How a value is written in text: a parameter's name, or %3.
 std::string value_text(const Program& program, ValueRef value);
+/// Whether a text can name a parameter or a result: letters, digits, '_' and '.', not a digit
+/// first.
+bool is_name(std::string_view text);
 /// The name a result has when nobody gave one.
 std::string default_result_name(std::size_t index);
 

@@ -71,30 +71,39 @@ bool is_empty_axis(const InferArgs& args) {
     return args.inputs[0]->shape[static_cast<int>(args.attrs.integer(0))] == 0;
 }
 
+/// f16 and bf16 are computed in f32: a sum of squares or of many exponentials would leave f16's
+/// range.
+Value widened(const Value& x) { return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x; }
+Value narrowed(const Value& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+
 Value build_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
-    const Value& x = in[0];
-    if (is_empty_axis(args)) return x;
+    if (is_empty_axis(args)) return in[0];
     const Axes axis(args.attrs.integer(0));
+    const Value x = widened(in[0]);
     const Value e = exp(x - max(x, axis, true));
-    return e / sum(e, axis, true);
+    return narrowed(e / sum(e, axis, true), in[0].dtype());
 }
 
 Value build_softmax_logsumexp(ProgramBuilder&, Inputs in, const InferArgs& args) {
-    const Value& x = in[0];
-    if (is_empty_axis(args)) return x;
+    if (is_empty_axis(args)) return in[0];
     const Axes axis(args.attrs.integer(0));
+    const Value x = widened(in[0]);
     const Value shifted = x - max(x, axis, true);
-    return exp(shifted - log(sum(exp(shifted), axis, true)));
+    return narrowed(exp(shifted - log(sum(exp(shifted), axis, true))), in[0].dtype());
 }
 
 Value build_layer_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
-    const Value centred = in[0] - mean(in[0], -1, true);
+    const Value x = widened(in[0]);
+    const Value centred = x - mean(x, -1, true);
     const Value variance = mean(centred * centred, -1, true);
-    return centred / sqrt(variance + args.attrs.real(0)) * in[1] + in[2];
+    const Value normal = centred / sqrt(variance + args.attrs.real(0));
+    return narrowed(normal * widened(in[1]) + widened(in[2]), in[0].dtype());
 }
 
 Value build_rms_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
-    return in[0] / sqrt(mean(in[0] * in[0], -1, true) + args.attrs.real(0)) * in[1];
+    const Value x = widened(in[0]);
+    const Value normal = x / sqrt(mean(x * x, -1, true) + args.attrs.real(0));
+    return narrowed(normal * widened(in[1]), in[0].dtype());
 }
 
 // ---- matrix products

@@ -60,6 +60,8 @@ void evaluate_custom(const EvalArgs& args) {
         (*function)(args.inputs, *args.spec, args.out);
     } catch (const Error&) {
         throw;
+    } catch (const std::bad_alloc&) {
+        throw;  // not the function's fault: it can be tried again
     } catch (const std::exception& e) {
         throw ExecutionError("custom_call", fmt::format("'{}' threw: {}", name, e.what()));
     }

@@ -77,65 +77,65 @@ TensorSpec infer_argmax(const InferArgs& args) {
     return out;
 }
 
-/// For each result element in row-major order: f(result index, positions), where positions are the
-/// offsets of the elements that are reduced into it, row-major over the reduced axes.
-template <class F>
-void for_each_group(const EvalArgs& args, F&& f) {
+/// Which elements are reduced into each result: those at outer[i] + inner[k], k row-major over the
+/// reduced axes.
+struct Groups {
+    std::vector<std::int64_t> outer;
+    std::vector<std::int64_t> inner;
+};
+
+Groups groups_of(const EvalArgs& args) {
     const Shape& in = args.inputs[0].spec->shape;
     const Ints axes = args.attrs.list(kAxes);
     const Ints dense = dense_strides(in);
-    Shape outer;
-    Shape inner;
-    Ints outer_strides;
-    Ints inner_strides;
+    Shape shapes[2];
+    Ints strides[2];
     for (int i = 0; i < in.rank(); ++i) {
-        const bool is_inner = reduced(axes, i);
-        (is_inner ? inner : outer).push_back(in[i]);
-        (is_inner ? inner_strides : outer_strides).push_back(dense[i]);
+        const int side = reduced(axes, i) ? 1 : 0;
+        shapes[side].push_back(in[i]);
+        strides[side].push_back(dense[i]);
     }
-    for_each_offset(outer, outer_strides, [&](std::int64_t result, std::int64_t base) {
-        f(result, [&](auto&& visit) {
-            for_each_offset(inner, inner_strides, [&](std::int64_t index, std::int64_t offset) {
-                visit(index, base + offset);
-            });
-        });
-    });
+    Groups out;
+    for_each_offset(shapes[0], strides[0],
+                    [&](std::int64_t, std::int64_t at) { out.outer.push_back(at); });
+    for_each_offset(shapes[1], strides[1],
+                    [&](std::int64_t, std::int64_t at) { out.inner.push_back(at); });
+    return out;
 }
 
 void evaluate_sum(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         const T* in = args.inputs[0].as<T>();
-        for_each_group(args, [&](std::int64_t result, auto&& each) {
+        for (std::size_t i = 0; i < groups.outer.size(); ++i) {
+            const T* from = in + groups.outer[i];
             if constexpr (std::is_integral_v<T>) {
                 std::uint64_t total = 0;
-                each([&](std::int64_t, std::int64_t at) {
-                    total += static_cast<std::uint64_t>(in[at]);
-                });
-                args.result<std::uint64_t>()[result] = total;  // i64 and u64 have the same bits
+                for (const std::int64_t k : groups.inner)
+                    total += static_cast<std::uint64_t>(from[k]);
+                args.result<std::uint64_t>()[i] = total;  // i64 and u64 have the same bits
             } else {
                 Compute<T> total{};
-                each([&](std::int64_t, std::int64_t at) {
-                    total += static_cast<Compute<T>>(in[at]);
-                });
-                args.result<T>()[result] = convert<T>(total);
+                for (const std::int64_t k : groups.inner) total += static_cast<Compute<T>>(from[k]);
+                args.result<T>()[i] = convert<T>(total);
             }
-        });
+        }
     });
 }
 
 void evaluate_mean(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
+    const auto count = static_cast<double>(groups.inner.size());
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         if constexpr (is_real_float_v<T> || is_complex_v<T>) {
             const T* in = args.inputs[0].as<T>();
-            for_each_group(args, [&](std::int64_t result, auto&& each) {
+            for (std::size_t i = 0; i < groups.outer.size(); ++i) {
                 Compute<T> total{};
-                std::int64_t count = 0;
-                each([&](std::int64_t, std::int64_t at) {
-                    total += static_cast<Compute<T>>(in[at]);
-                    ++count;
-                });
-                args.result<T>()[result] = convert<T>(total / static_cast<double>(count));
-            });
+                for (const std::int64_t k : groups.inner) {
+                    total += static_cast<Compute<T>>(in[groups.outer[i] + k]);
+                }
+                args.result<T>()[i] = convert<T>(total / count);
+            }
         }
     });
 }
@@ -146,52 +146,50 @@ bool is_nan(T v) {
     return false;
 }
 
-// The first NaN, else the first largest element.
-template <class T, class Each>
-std::pair<std::int64_t, std::int64_t> find_max(const T* in, Each&& each) {
-    std::int64_t best_index = -1;
-    std::int64_t best = 0;
-    each([&](std::int64_t index, std::int64_t at) {
-        if (best_index >= 0) {
-            if (is_nan(in[best])) return;
-            if (!is_nan(in[at]) &&
-                !(static_cast<Compute<T>>(in[best]) < static_cast<Compute<T>>(in[at])))
-                return;
+// The position among `inner` of the first NaN, else of the first largest element.
+template <class T>
+std::size_t find_max(const T* from, const std::vector<std::int64_t>& inner) {
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < inner.size() && !is_nan(from[inner[best]]); ++k) {
+        const T& candidate = from[inner[k]];
+        if (is_nan(candidate) ||
+            static_cast<Compute<T>>(from[inner[best]]) < static_cast<Compute<T>>(candidate)) {
+            best = k;
         }
-        best_index = index;
-        best = at;
-    });
-    return {best_index, best};
+    }
+    return best;
 }
 
 void evaluate_max(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         if constexpr (!is_complex_v<T>) {
-            const T* in = args.inputs[0].as<T>();
-            for_each_group(args, [&](std::int64_t result, auto&& each) {
-                T best = in[find_max(in, each).second];
+            for (std::size_t i = 0; i < groups.outer.size(); ++i) {
+                const T* from = args.inputs[0].as<T>() + groups.outer[i];
+                T best = from[groups.inner[find_max(from, groups.inner)]];
                 if constexpr (is_real_float_v<T>) {
                     // Of several zeros, +0 is the largest, in whatever order they come.
-                    if (static_cast<double>(best) == 0) {
-                        each([&](std::int64_t, std::int64_t at) {
-                            const auto v = static_cast<double>(in[at]);
-                            if (v == 0 && !std::signbit(v)) best = in[at];
-                        });
+                    for (const std::int64_t k : groups.inner) {
+                        const auto v = static_cast<double>(from[k]);
+                        if (static_cast<double>(best) == 0 && v == 0 && !std::signbit(v))
+                            best = from[k];
                     }
                 }
-                args.result<T>()[result] = best;
-            });
+                args.result<T>()[i] = best;
+            }
         }
     });
 }
 
 void evaluate_argmax(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         if constexpr (!is_complex_v<T>) {
-            const T* in = args.inputs[0].as<T>();
-            for_each_group(args, [&](std::int64_t result, auto&& each) {
-                args.result<std::int64_t>()[result] = find_max(in, each).first;
-            });
+            for (std::size_t i = 0; i < groups.outer.size(); ++i) {
+                const T* from = args.inputs[0].as<T>() + groups.outer[i];
+                args.result<std::int64_t>()[i] =
+                    static_cast<std::int64_t>(find_max(from, groups.inner));
+            }
         }
     });
 }

@@ -40,6 +40,7 @@ std::vector<std::string> names() {
 }  // namespace
 
 Device register_backend(std::unique_ptr<Backend> backend) {
+    if (backend == nullptr) throw ArgumentError("register_backend: no backend given");
     runtime::ensure_builtin_backends();
     Registry& r = registry();
     const std::string name = backend->name();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -33,21 +34,54 @@ struct ir::Flight : std::enable_shared_from_this<ir::Flight> {
         }
         changed.notify_all();
     }
-    void wait() {
-        if (owner == std::this_thread::get_id()) {
-            throw CycleError(
-                "a function that is being evaluated asks for a tensor that waits for that "
-                "function");
-        }
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return done; });
-    }
+    void wait();
 
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
     const std::thread::id owner = std::this_thread::get_id();
 };
+
+namespace {
+
+/// Which flight each waiting thread waits for. A function called by an evaluation may evaluate in
+/// turn, so a thread can wait while others wait for it; where that closes a circle, waiting would
+/// never end.
+struct Waiters {
+    std::mutex mutex;
+    std::map<std::thread::id, const ir::Flight*> flights;
+};
+
+Waiters& waiters() {
+    static Waiters& w = *new Waiters;
+    return w;
+}
+
+}  // namespace
+
+void ir::Flight::wait() {
+    const std::thread::id me = std::this_thread::get_id();
+    Waiters& all = waiters();
+    {
+        const std::scoped_lock lock(all.mutex);
+        for (const Flight* at = this; at != nullptr;) {
+            if (at->owner == me) {
+                throw CycleError(
+                    "a function that is being evaluated asks for a tensor that waits for that "
+                    "function");
+            }
+            const auto next = all.flights.find(at->owner);
+            at = next == all.flights.end() ? nullptr : next->second;
+        }
+        all.flights[me] = this;
+    }
+    {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return done; });
+    }
+    const std::scoped_lock lock(all.mutex);
+    all.flights.erase(me);
+}
 
 namespace runtime {
 
@@ -94,7 +128,6 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
         made->device = Device();
         made->expanded =
             plan::expand(program, {});  // the reference backend runs every core op and no composite
-        fallbacks.fetch_add(1, std::memory_order_relaxed);
         break;
     }
     made->prepared = backend_of(made->device).prepare(made->expanded);
@@ -172,15 +205,18 @@ enum class Blame : std::uint8_t { none, planning, running };
 class Attempt {
    public:
     /// Under the graph lock: captures, takes hold of what is needed, and marks the results as in
-    /// flight.
-    Attempt(std::span<Node* const> lazy, Capture& captured)
+    /// flight. Where an operand is in flight nothing is marked: whoever waits holds nothing that
+    /// others may wait for.
+    Attempt(std::span<Node* const> lazy, bool keep_held, Capture& captured)
         : device_(lazy.front()->device), captured_(captured) {
-        ir::capture(lazy, {}, true, captured);
+        ir::capture(lazy, {}, keep_held, captured);
         for (Node* param : captured.params) {
             params_.emplace_back(param);
             if (is_number(*param)) continue;
-            if (param->state.load(std::memory_order_relaxed) == State::in_flight)
-                waits_.push_back(param->flight->shared_from_this());
+            if (param->state.load(std::memory_order_relaxed) == State::in_flight) {
+                waits_for_ = param->flight->shared_from_this();
+                return;
+            }
         }
         for (Node* output : captured.outputs) outputs_.emplace_back(output);
         values_.resize(outputs_.size());
@@ -194,27 +230,18 @@ class Attempt {
         }
     }
 
-    /// Computes the results and hands them over. False where an operand turned out to be lazy again
-    /// and all must be tried anew.
-    bool run() {
-        Blame blame = Blame::planning;
+    /// What must be waited for before trying anew, or null where the attempt can run.
+    const std::shared_ptr<Flight>& waits_for() const { return waits_for_; }
+
+    /// Computes the results and hands them over.
+    void run() {
         try {
             const std::shared_ptr<const plan::Plan> plan = find_plan();
-            for (const auto& flight : waits_) flight->wait();
-            blame = Blame::running;
+            blame_ = Blame::running;
             std::vector<Binding> bindings;
             bindings.reserve(params_.size());
-            for (const Held& param : params_) {
-                const State state = param->state.load(std::memory_order_acquire);
-                if (!is_number(*param.get())) {
-                    if (state == State::failed) std::rethrow_exception(*param->failure);
-                    if (state != State::available) {  // whoever computed it ran out of memory
-                        give_up(Blame::none, nullptr);
-                        return false;
-                    }
-                }
-                bindings.push_back(bind(*param.get(), plan->device));
-            }
+            for (const Held& param : params_) bindings.push_back(bind(*param.get(), plan->device));
+            if (!(plan->device == device_)) fallbacks.fetch_add(1, std::memory_order_relaxed);
             std::vector<BufferPtr> buffers =
                 backend_of(plan->device).run(plan->prepared.get(), bindings);
             if (buffers.size() != outputs_.size())
@@ -231,21 +258,23 @@ class Attempt {
                                        ir::dense_byte_strides(outputs_[i]->spec), true};
             }
         } catch (const OutOfMemory&) {
-            give_up(Blame::none, nullptr);
+            blame_ = Blame::none;
+            give_up(nullptr);
             throw;
         } catch (const std::bad_alloc&) {
-            give_up(Blame::none, nullptr);
+            blame_ = Blame::none;
+            give_up(nullptr);
             throw OutOfMemory("out of memory while evaluating", 0, memory_limit());
         } catch (...) {
-            give_up(blame, std::current_exception());
+            give_up(std::current_exception());
             throw;
         }
         complete();
-        return true;
     }
 
-    /// Whether the failure of this attempt may be that of one result among several.
-    bool is_shared() const { return outputs_.size() > 1; }
+    /// Whether it failed while running several results, so that the failure may be that of one of
+    /// them.
+    bool failed_together() const { return blame_ == Blame::running && outputs_.size() > 1; }
     /// The results, for trying them one by one.
     std::vector<Held> take_outputs() { return std::move(outputs_); }
 
@@ -276,12 +305,12 @@ class Attempt {
 
     /// Results become lazy again, so that they can be tried anew, or keep the error where it is
     /// theirs alone.
-    void give_up(Blame blame, const std::exception_ptr& error) {
+    void give_up(const std::exception_ptr& error) {
         {
             const std::scoped_lock lock(ir::graph_lock());
             for (const Held& output : outputs_) {
                 if (output->state.load(std::memory_order_relaxed) != State::in_flight) continue;
-                if (blame == Blame::running && !is_shared()) {
+                if (blame_ == Blame::running && !failed_together()) {
                     output->failure = new std::exception_ptr(error);
                     output->state.store(State::failed, std::memory_order_release);
                 } else {
@@ -299,18 +328,31 @@ class Attempt {
     std::vector<Held> params_;
     std::vector<Held> outputs_;
     std::vector<std::unique_ptr<ir::Materialized>> values_;
-    std::vector<std::shared_ptr<Flight>> waits_;
+    std::shared_ptr<Flight> waits_for_;
+    Blame blame_ = Blame::planning;
 };
 
-/// The vectors of a capture keep their room from one evaluation of a thread to the next. A function
-/// called by an evaluation may evaluate in turn; by then the outer evaluation has its plan and
-/// needs its capture no more.
-Capture& scratch_capture() {
-    static thread_local Capture capture;
-    return capture;
-}
+/// A capture whose vectors have kept their room since the thread's last evaluation. A function
+/// called by an evaluation may evaluate in turn; the inner one then starts with an empty capture.
+class ScratchCapture {
+   public:
+    ScratchCapture() : capture_(std::move(kept())) {}
+    ~ScratchCapture() { kept() = std::move(capture_); }
+    ScratchCapture(const ScratchCapture&) = delete;
+    ScratchCapture& operator=(const ScratchCapture&) = delete;
+    Capture& get() { return capture_; }
 
-void eval(std::span<Node* const> targets) {
+   private:
+    static Capture& kept() {
+        static thread_local Capture capture;
+        return capture;
+    }
+    Capture capture_;
+};
+
+/// Makes the targets available. `keep_held`: also interior results that somebody else holds.
+void evaluate(std::span<Node* const> targets, bool keep_held) {
+    ScratchCapture scratch;
     for (;;) {
         std::vector<Node*> lazy;
         std::shared_ptr<Flight> other;
@@ -323,42 +365,46 @@ void eval(std::span<Node* const> targets) {
                     case State::failed: std::rethrow_exception(*target->failure);
                     case State::in_flight: other = target->flight->shared_from_this(); break;
                     case State::lazy:
-                        if (lazy.empty() || lazy.front()->device == target->device)
+                        if (lazy.empty() || lazy.front()->device == target->device) {
                             lazy.push_back(target);
+                        }
                         break;
                 }
             }
-            if (!lazy.empty()) attempt.emplace(lazy, scratch_capture());
+            if (!lazy.empty()) {
+                attempt.emplace(lazy, keep_held, scratch.get());
+                if (attempt->waits_for() != nullptr) other = attempt->waits_for();
+            }
         }
-        if (attempt) {
+        if (attempt && attempt->waits_for() == nullptr) {
             try {
-                (void)attempt->run();
-            } catch (const OutOfMemory&) {
-                throw;
-            } catch (const ArgumentError&) {
-                throw;  // a policy that cannot be met: nothing ran
+                attempt->run();
             } catch (...) {
-                if (!attempt->is_shared()) throw;
+                if (!attempt->failed_together()) throw;
                 // One of several results failed. Each is tried alone, so that the error stays with
-                // those it touches.
-                std::exception_ptr first;
+                // those it touches; the caller's targets are among them.
                 for (const Held& output : attempt->take_outputs()) {
                     Node* node = output.get();
                     try {
-                        eval({&node, 1});
+                        evaluate({&node, 1}, false);
                     } catch (...) {
-                        if (!first) first = std::current_exception();
+                        // kept on the node: a failed target is thrown by the next round
                     }
                 }
-                if (first) std::rethrow_exception(first);
+                for (Node* target : targets) {  // out of memory leaves no mark
+                    if (target->state.load(std::memory_order_acquire) == State::lazy) throw;
+                }
             }
         } else if (other) {
+            attempt.reset();
             other->wait();
         } else {
             return;
         }
     }
 }
+
+void eval(std::span<Node* const> targets) { evaluate(targets, true); }
 
 void download(const Node& node, void* out) { read_dense(node.value->binding, node.spec, out); }
 

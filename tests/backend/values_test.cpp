@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "lazuli/lazuli.h"
 #include "runtime/benchmark.h"
@@ -123,6 +124,86 @@ TEST(Values, CustomFunctions) {
     EXPECT_THROW(custom_call("unknown", inputs, x.spec()), ArgumentError);
 }
 
+TEST(Values, AFailureBesideAHeldReductionIsKept) {
+    register_custom("fails", [](auto, const auto&, void*) { throw std::runtime_error("no luck"); });
+    const Tensor held = Tensor{1.0, 2.0}.sum();
+    const Tensor inputs[] = {held};
+    const Tensor bad = custom_call("fails", inputs, {f32, {}});
+    EXPECT_THROW(bad.eval(), ExecutionError);
+    EXPECT_EQ(held.item<float>(), 3.0F);
+    EXPECT_THROW(bad.eval(), ExecutionError);
+}
+
+TEST(Values, AFunctionMayThrowAnyErrorAndRunOutOfMemory) {
+    static int calls = 0;
+    register_custom("argument", [](auto, const auto&, void*) { throw ArgumentError("bad luck"); });
+    register_custom("memory", [](auto, const auto&, void*) {
+        if (++calls == 1) throw std::bad_alloc();
+    });
+    const Tensor bad = custom_call("argument", {}, {f32, {1}});
+    const Tensor good = Tensor{1.0}.exp();
+    EXPECT_THROW(eval(bad, good), ArgumentError);
+    EXPECT_TRUE(good.is_materialized());
+    EXPECT_THROW(bad.eval(), ArgumentError);
+    const Tensor later = custom_call("memory", {}, {f32, {1}});
+    EXPECT_THROW(later.eval(), OutOfMemory);
+    later.eval();
+    EXPECT_TRUE(later.is_materialized());
+}
+
+TEST(Values, ThreadsThatEvaluateWithinFunctionsDoNotBlockEachOther) {
+    static Tensor inner;
+    inner = Tensor{1.0, 2.0}.sum();
+    register_custom("evaluates", [](auto, const TensorSpec& spec, void* out) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        *static_cast<float*>(out) = inner.item<float>() + static_cast<float>(spec.shape.rank());
+    });
+    const Tensor outer = custom_call("evaluates", {}, {f32, {1}});
+    std::thread first([copy = outer] { copy.eval(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const Tensor above = outer + 1;
+    eval(above, inner);
+    first.join();
+    EXPECT_EQ(above.item<float>(), 5.0F);
+    inner = Tensor();
+}
+
+TEST(Values, OperandsAreHandedOverOnlyWhenAllIsWell) {
+    Tensor x = Tensor{1, 2, 3};
+    EXPECT_THROW(x += (Tensor{1.0, 2.0}), ShapeError);
+    ASSERT_TRUE(x.defined());
+    x += Tensor{0.5, 0.5, 0.5};
+    EXPECT_THAT(x.to_vector<float>(), ElementsAre(1.5, 2.5, 3.5));
+    const eager::Scope scope;
+    Tensor y = Tensor{1, 2, 4};
+    y /= y;
+    EXPECT_THAT(y.to_vector<float>(), ElementsAre(1, 1, 1));
+}
+
+TEST(Values, NarrowCompositesDoNotOverflow) {
+    const Tensor large = full({1, 2}, 300, f16);
+    EXPECT_THAT(large.rms_norm(ones({2}, f16)).cast(f32).to_vector<float>(), ElementsAre(1, 1));
+    EXPECT_GT(zeros({70000}, f16).softmax().max().item<float>(), 0.0F);
+}
+
+TEST(Values, NamesAreChecked) {
+    Tensor x = Tensor{1.0, 2.0};
+    EXPECT_THROW(x.name("my input"), ArgumentError);
+    x.name("input.0");
+    EXPECT_EQ(x.softmax().eval().numel(), 2);
+}
+
+TEST(Values, LargeRangesAndWeakPositions) {
+    EXPECT_EQ(arange(std::uint64_t{0}, std::uint64_t{1} << 63, std::int64_t{1} << 62).numel(), 2);
+    EXPECT_THROW(arange(INT64_MIN, INT64_MAX), ArgumentError);
+    EXPECT_EQ((Tensor{7, 8, 9}).cast(u8).gather(-1).item<int>(), 9);
+    EXPECT_EQ(zeros({0, 1LL << 62, 1LL << 62}).eval().numel(), 0);
+    EXPECT_THAT((Tensor{{true, false}, {false, true}}).to_vector<bool>(),
+                ElementsAre(true, false, false, true));
+    EXPECT_THROW((void)zeros({1LL << 50}).to_vector<float>(), OutOfMemory);
+    EXPECT_THROW(register_backend(nullptr), ArgumentError);
+}
+
 TEST(Values, ACustomFunctionThatWaitsForItselfIsAnError) {
     static Tensor target;
     register_custom("waits", [](auto, const auto&, void*) { target.eval(); });
@@ -220,6 +301,9 @@ TEST(Print, LaysValuesOutAsNumpy) {
     EXPECT_EQ(text(tensor({1.0, std::nan(""), HUGE_VAL}, f64)), "[ 1. nan inf]");
     EXPECT_EQ(text(zeros({0, 3})), "[]");
     EXPECT_EQ(text(Tensor(1.5)), "1.5");
+    EXPECT_EQ(text(tensor({1e-310}, f64)), "[1.e-310]");
+    EXPECT_EQ(text(tensor({1e10}, f64)), "[1.e+10]");
+    EXPECT_EQ(text(Tensor{true}), "[ True]");
     EXPECT_EQ(text(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
     EXPECT_EQ(text(Tensor{std::complex<float>(1, -2), std::complex<float>(0.5, 3)}),
               "[1. -2.j 0.5+3.j]");

@@ -188,6 +188,19 @@ TEST(Scope, GathersWhatFunctionsRecord) {
     EXPECT_EQ(scope.program(both).results().size(), 2U);
 }
 
+TEST(Scope, AnInnerScopeIsPartOfTheOuter) {
+    const Tensor x = zeros({3}) + 1;
+    GraphScope outer;
+    Tensor y;
+    {
+        GraphScope inner;
+        y = x * x;
+        EXPECT_EQ(inner.program().size(), 1U);
+    }
+    const Tensor z = y + x;
+    EXPECT_EQ(outer.program().size(), 2U);
+}
+
 TEST(Capture, ScalarsEnterByClass) {
     const Tensor x = scalar(1.5);
     EXPECT_EQ(capture(x * 2.0), capture(x * 2.0));
