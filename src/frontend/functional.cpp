@@ -181,21 +181,11 @@ CallPlan validate(std::string_view op, std::span<const Tensor> inputs,
         ensure_same_device(op, inputs[0], input);
     }
     std::vector<TensorSpec> specs;
-    std::optional<DType> common;
-    const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        specs.push_back(frontend::require_node(op, inputs[i]).spec);
-        if (i < first) continue;
-        const auto both = common ? promote(*common, specs[i].dtype) : specs[i].dtype;
-        if (has(def.traits, Trait::promotes) && !both) {
-            throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", op,
-                                         name(*common), specs[i].str()));
+    for (const Tensor& input : inputs) specs.push_back(input.spec());
+    if (const auto common = frontend::promoted_type(def, inputs)) {
+        for (std::size_t i = frontend::first_promoted(def); i < specs.size(); ++i) {
+            specs[i].dtype = *common;
         }
-        common = both;
-    }
-    if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating) common = f32;
-    if (common && (has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float))) {
-        for (std::size_t i = first; i < specs.size(); ++i) specs[i].dtype = *common;
     }
     TensorSpec result = infer(id, specs, attributes, wanted);
     return {id,

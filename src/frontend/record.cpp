@@ -113,14 +113,12 @@ namespace {
 template <int Inputs>
 Tensor fast_node(const OpRef& op, const Node& like, const Operand* const (&operands)[Inputs]) {
     Arena& arena = ir::arena();
-    Node* node = new (arena.allocate()) Node;
+    Node* node = new (arena.allocate()) Node(like.spec);
     node->op = op.id;
     node->flags = op.flags;
     node->input_count = Inputs;
     node->device = like.device;
     node->id = arena.next_id();
-    node->spec.dtype = like.spec.dtype;
-    node->spec.shape = like.spec.shape;
     std::uint32_t depth = 0;
     for (int i = 0; i < Inputs; ++i) {
         auto* input = static_cast<Node*>(operands[i]->take());
@@ -240,12 +238,7 @@ Tensor Call::done_promoting() {
         if (!common) {
             common = node.spec.dtype;
         } else if (*common != node.spec.dtype && has(def.traits, Trait::promotes)) {
-            const auto both = promote(*common, node.spec.dtype);
-            if (!both) {
-                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them",
-                                             def.name, name(*common), node.spec.str()));
-            }
-            common = both;
+            common = joined_type(def, *common, node.spec);
         }
     }
     const Device device = some_tensor != nullptr         ? some_tensor->device
@@ -305,27 +298,34 @@ Tensor Call::done_promoting() {
     return make_node(op_, std::move(spec), where, {nodes, count}, words_.words());
 }
 
+DType joined_type(const OpDef& def, DType so_far, const TensorSpec& next) {
+    const auto both = promote(so_far, next.dtype);
+    if (both) return *both;
+    throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them", def.name,
+                                 name(so_far), next.str()));
+}
+
+std::optional<DType> promoted_type(const OpDef& def, std::span<const Tensor> operands) {
+    const bool joins = has(def.traits, Trait::promotes);
+    const std::size_t first = first_promoted(def);
+    if ((!joins && !has(def.traits, Trait::to_float)) || operands.size() <= first)
+        return std::nullopt;
+    DType common = operands[first].dtype();
+    for (const Tensor& operand : operands.subspan(first + 1))
+        common = joined_type(def, common, operand.spec());
+    if (has(def.traits, Trait::to_float) && kind(common) < Kind::floating) common = f32;
+    return common;
+}
+
 Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
                    std::span<const std::uint64_t> words, const TensorSpec* wanted,
                    std::optional<Device> home) {
     const OpDef& def = *op.def;
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
-    const std::size_t first = has(def.traits, Trait::predicated) ? 1 : 0;
     for (const Tensor& operand : operands) (void)require_node(def.name, operand);
-    if (has(def.traits, Trait::promotes) || has(def.traits, Trait::to_float)) {
-        std::optional<DType> common;
-        for (std::size_t i = first; i < operands.size(); ++i) {
-            const DType dtype = operands[i].dtype();
-            const auto both = common ? promote(*common, dtype) : dtype;
-            if (!both)
-                throw DTypeError(fmt::format("{}: no type holds both {} and {}; cast one of them",
-                                             def.name, name(*common), operands[i].spec().str()));
-            common = both;
-        }
-        if (common && has(def.traits, Trait::to_float) && kind(*common) < Kind::floating)
-            common = f32;
-        for (std::size_t i = first; i < operands.size(); ++i) {
-            if (common && operands[i].dtype() != *common) operands[i] = operands[i].cast(*common);
+    if (const auto common = promoted_type(def, operands)) {
+        for (std::size_t i = first_promoted(def); i < operands.size(); ++i) {
+            if (operands[i].dtype() != *common) operands[i] = operands[i].cast(*common);
         }
     }
     std::vector<Node*> nodes;

@@ -37,6 +37,16 @@ void after_record(ir::Arena& arena, ir::Node& node);
 Tensor record_unary(const OpRef& op, const Operand& x);
 Tensor record_binary(const OpRef& op, const Operand& x, const Operand& y);
 
+/// The type both are brought to; DTypeError naming the op where no type holds both.
+DType joined_type(const OpDef& def, DType so_far, const TensorSpec& next);
+/// The type an op that promotes brings its operands to (a condition takes no part); none where it
+/// leaves them as they are.
+std::optional<DType> promoted_type(const OpDef& def, std::span<const Tensor> operands);
+/// The first operand that takes part in promotion.
+inline std::size_t first_promoted(const OpDef& def) {
+    return has(def.traits, Trait::predicated) ? 1 : 0;
+}
+
 /// The general way: operands and attributes in order, then promotion, inference, recording.
 class Call {
    public:

@@ -37,6 +37,9 @@ struct Node : NodeHeader {
     static constexpr int kInlineInputs = 3;
     static constexpr int kInlineWords = 7;
 
+    Node() = default;
+    explicit Node(const TensorSpec& like) : spec(like) {}
+
     // The first cache line: all that walking a graph needs.
     OpId op = 0;
     std::uint16_t input_count = 0;  // *
