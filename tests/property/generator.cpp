@@ -153,15 +153,15 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
 
 Program ProgramGenerator::program(int ops) {
     static const bool registered = [] {
-        register_custom("property_identity",
-                        [](std::span<const HostArray> in, const TensorSpec& spec, void* out) {
-                            const auto bytes = static_cast<std::size_t>(spec.nbytes());
-                            if (in.empty()) {
-                                std::memset(out, 0, bytes);
-                            } else if (bytes > 0) {
-                                std::memcpy(out, in[0].data, bytes);
-                            }
-                        });
+        register_custom("property_identity", [](std::span<const HostArray> in,
+                                                const TensorSpec& spec, void* out) {
+            // A mutated program may ask for more than its operand has.
+            const auto bytes = static_cast<std::size_t>(spec.nbytes());
+            const std::size_t there =
+                in.empty() ? 0 : std::min(bytes, static_cast<std::size_t>(in[0].spec->nbytes()));
+            if (bytes > 0) std::memset(out, 0, bytes);
+            if (there > 0) std::memcpy(out, in[0].data, there);
+        });
         return true;
     }();
     (void)registered;
