@@ -55,6 +55,24 @@ Device device_of(std::string_view op, std::span<Node* const> nodes) {
 
 namespace {
 
+/// Fills in what every new node has, once its type, inputs and words are in their places.
+inline Tensor finish_node(Arena& arena, Node& node, const OpRef& op, Device device,
+                          std::span<Node* const> inputs, std::size_t words) {
+    node.op = op.id;
+    node.flags = op.flags;
+    node.input_count = static_cast<std::uint16_t>(inputs.size());
+    node.word_count = static_cast<std::uint8_t>(words);
+    node.device = device;
+    node.id = arena.next_id();
+    std::uint32_t depth = 0;
+    for (const Node* input : inputs) depth = std::max(depth, depth_of(*input));
+    node.depth = depth + 1;
+    Tensor tensor = Tensor::adopt(&node);
+    if (arena.mode.unusual || node.depth >= arena.mode.flush_limit) [[unlikely]]
+        after_record(arena, node);
+    return tensor;
+}
+
 /// Puts inputs or words that do not fit the node elsewhere.
 template <class T>
 [[gnu::cold]] T* put_far(Arena& arena, std::span<const T> from) {
@@ -91,20 +109,8 @@ Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<Node
         release_all(inputs);  // out of memory: what little was taken stays with the arena
         throw;
     }
-    node->op = op.id;
-    node->flags = op.flags;
-    node->input_count = static_cast<std::uint16_t>(inputs.size());
-    node->word_count = static_cast<std::uint8_t>(words.size());
-    node->device = device;
-    node->id = arena.next_id();
     node->spec = std::move(spec);
-    std::uint32_t depth = 0;
-    for (const Node* input : inputs) depth = std::max(depth, depth_of(*input));
-    node->depth = depth + 1;
-    Tensor tensor = Tensor::adopt(node);
-    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]]
-        after_record(arena, *node);
-    return tensor;
+    return finish_node(arena, *node, op, device, inputs, words.size());
 }
 
 namespace {
@@ -114,22 +120,9 @@ template <int Inputs>
 Tensor fast_node(const OpRef& op, const Node& like, const Operand* const (&operands)[Inputs]) {
     Arena& arena = ir::arena();
     Node* node = new (arena.allocate()) Node(like.spec);
-    node->op = op.id;
-    node->flags = op.flags;
-    node->input_count = Inputs;
-    node->device = like.device;
-    node->id = arena.next_id();
-    std::uint32_t depth = 0;
-    for (int i = 0; i < Inputs; ++i) {
-        auto* input = static_cast<Node*>(operands[i]->take());
-        node->inputs_inline[i] = input;
-        depth = std::max(depth, depth_of(*input));
-    }
-    node->depth = depth + 1;
-    Tensor tensor = Tensor::adopt(node);
-    if (arena.mode.unusual || node->depth >= arena.mode.flush_limit) [[unlikely]]
-        after_record(arena, *node);
-    return tensor;
+    for (int i = 0; i < Inputs; ++i)
+        node->inputs_inline[i] = static_cast<Node*>(operands[i]->take());
+    return finish_node(arena, *node, op, like.device, {node->inputs_inline, Inputs}, 0);
 }
 
 constexpr Trait kPlain = Trait::elementwise | Trait::same_type;
@@ -216,9 +209,27 @@ Tensor Call::done_plain() {
         specs[i] = &nodes[i]->spec;
     }
     const auto count = static_cast<std::size_t>(count_);
-    TensorSpec spec = infer_result({specs, count});
-    for (int i = 0; i < count_; ++i) (void)inputs_[i]->take();
-    return make_node(op_, std::move(spec), nodes[0]->device, {nodes, count}, words_.words());
+    const auto words = words_.words();
+    if (count_ > Node::kInlineInputs || words.size() > Node::kInlineWords) {
+        TensorSpec spec = infer_result({specs, count});
+        for (int i = 0; i < count_; ++i) (void)inputs_[i]->take();
+        return make_node(op_, std::move(spec), nodes[0]->device, {nodes, count}, words);
+    }
+    // What most calls need: the result's type is inferred where it stays, in the node.
+    Arena& arena = ir::arena();
+    void* slot = arena.allocate();
+    Node* node = nullptr;
+    try {
+        node = new (slot) Node([&] { return infer_result({specs, count}); });
+    } catch (...) {
+        arena.take_back(slot);
+        throw;
+    }
+    for (int i = 0; i < count_; ++i)
+        node->inputs_inline[i] = static_cast<Node*>(inputs_[i]->take());
+    for (std::size_t i = 0; i < words.size(); ++i) node->words_inline[i] = words[i];
+    return finish_node(arena, *node, op_, nodes[0]->device, {node->inputs_inline, count},
+                       words.size());
 }
 
 Tensor Call::done_promoting() {

@@ -64,6 +64,11 @@ class Arena {
         taken_.add(1);
         return slot;
     }
+    /// Gives back a slot that nothing was recorded in. Owner only.
+    void take_back(void* pointer) noexcept {
+        free_ = new (pointer) Slot{free_};
+        taken_.add(static_cast<std::uint64_t>(-1));
+    }
     /// Gives a slot back, from any thread.
     static void free(void* pointer) noexcept;
     /// The next node id. Owner only.

@@ -28,6 +28,7 @@ struct CaptureBounds {
     // by GraphScope.
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
+    bool everything() const { return first == 0 && last == UINT64_MAX; }
 };
 
 /// A graph as a program's canonical words, before it is one: cheap to make, to hash and to compare,

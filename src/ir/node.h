@@ -4,6 +4,7 @@
 // the others never change after recording, so that recording on any thread reads them without a
 // lock.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -39,6 +40,9 @@ struct Node : NodeHeader {
 
     Node() = default;
     explicit Node(const TensorSpec& like) : spec(like) {}
+    /// Infers the type in its place.
+    template <std::invocable Infer>
+    explicit Node(const Infer& infer) : spec(infer()) {}
 
     // The first cache line: all that walking a graph needs.
     OpId op = 0;

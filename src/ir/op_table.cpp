@@ -154,9 +154,12 @@ namespace {
 void check_sizes(const OpDef& def, const TensorSpec& out) {
     // Sizes below 2^29 in at most two dimensions, elements of at most 2^4 bytes: nothing can
     // overflow, and most tensors are such.
-    std::uint64_t any = 0;
-    for (const std::int64_t dim : out.shape) any |= static_cast<std::uint64_t>(dim);
-    if (any >> 29 == 0 && out.shape.rank() <= 2) return;
+    // Read one by one: the sizes were just written so, and a vector load of both would wait.
+    const int rank = out.shape.rank();
+    const auto small = [&](int i) {
+        return i >= rank || static_cast<std::uint64_t>(out.shape[i]) >> 29 == 0;
+    };
+    if (rank <= 2 && small(0) && small(1)) return;
     for (const std::int64_t dim : out.shape) {
         if (dim < 0)
             throw ShapeError(fmt::format("{}: negative size in {}", def.name, out.str()),
