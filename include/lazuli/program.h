@@ -172,7 +172,8 @@ class ProgramBuilder {
     /// The program. The builder is empty afterwards.
     Program build();
 
-    /// Takes over operations whose words are known to be well-formed (a capture, or a rewrite).
+    /// Takes over operations in their canonical words (a capture, or a rewrite). Throws
+    /// ArgumentError where the words are not a row of operations; `verify` looks into each.
     static Program from_words(std::vector<Param> params, std::vector<std::uint64_t> words,
                               std::vector<ProgramResult> results);
 

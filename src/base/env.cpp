@@ -31,6 +31,9 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "time."},
     {Var::memory_limit, "LAZULI_MEMORY_LIMIT", "0",
      "Bytes buffers may take in all; 0 means what the machine has."},
+    {Var::strict, "LAZULI_STRICT", "0",
+     "1: an op that the device's backend lacks is an error instead of running on the reference "
+     "backend."},
 }};
 
 const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }

@@ -20,6 +20,7 @@ enum class Var {
     flush_depth,
     flush_bytes,
     memory_limit,
+    strict,
     count,
 };
 

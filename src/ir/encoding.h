@@ -23,6 +23,7 @@ inline std::uint64_t header_word(OpId op, DType dtype, int rank, std::size_t inp
 
 constexpr std::size_t kMaxInputs = 0xffff;
 
+inline std::uint32_t header_op(std::uint64_t word) { return word & 0xffff; }
 inline int header_rank(std::uint64_t word) { return static_cast<int>((word >> 24) & 0xff); }
 inline std::size_t header_inputs(std::uint64_t word) { return (word >> 32) & 0xffff; }
 inline std::size_t header_attr_words(std::uint64_t word) { return word >> 48; }

@@ -272,8 +272,14 @@ Program ProgramBuilder::from_words(std::vector<Param> params, std::vector<std::u
     data->params = std::move(params);
     data->words = std::move(words);
     data->results = std::move(results);
-    for (std::size_t at = 0; at < data->words.size(); at += ir::operation_length(data->words[at])) {
+    const auto known_ops = static_cast<std::uint32_t>(op_count());
+    for (std::size_t at = 0; at < data->words.size();) {
+        const std::uint64_t header = data->words[at];
+        const std::size_t length = ir::operation_length(header);
+        if (ir::header_op(header) >= known_ops || length > data->words.size() - at)
+            malformed(fmt::format("word {}", at), "no operation starts here");
         data->offsets.push_back(static_cast<std::uint32_t>(at));
+        at += length;
     }
     data->hash = data->compute_hash();
     return Program{std::move(data)};

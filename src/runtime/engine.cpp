@@ -102,6 +102,12 @@ std::atomic<std::uint64_t> fallbacks{0};
 
 // ---- planning
 
+std::string list_of(std::span<const TensorSpec> specs) {
+    std::string out;
+    for (const TensorSpec& spec : specs) out += (out.empty() ? "" : ", ") + spec.str();
+    return out;
+}
+
 std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device device) {
     Backend& backend = backend_of(device);
     auto made = std::make_shared<plan::Plan>();
@@ -125,6 +131,11 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
         if (device == Device())
             throw InternalError(
                 fmt::format("the reference backend lacks {}", operation.def().name));
+        if (env::flag(env::Var::strict)) {
+            throw DeviceError(fmt::format(
+                "{}: the backend {} does not take {} -> {}, and LAZULI_STRICT is set",
+                operation.def().name, backend.name(), list_of(inputs), operation.spec().str()));
+        }
         made->device = Device();
         made->expanded =
             plan::expand(program, {});  // the reference backend runs every core op and no composite

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -160,6 +161,17 @@ int main() {
     expect(y.to_vector<float>() == std::vector<float>{-0.5F, 0.0F, 0.75F}, "softsign");
     const Program program = capture(y + call("softsign", {&x, 1}, strength));
     expect(Program::parse(program.str()) == program, "the op prints and parses");
+    setenv("LAZULI_STRICT", "1", 1);
+    try {
+        erf(x).eval();
+        expect(false, "strict mode let erf run elsewhere");
+    } catch (const DeviceError& e) {
+        expect(
+            std::string(e.what()) ==
+                "erf: the backend mirror does not take f32[3] -> f32[3], and LAZULI_STRICT is set",
+            e.what());
+    }
+    unsetenv("LAZULI_STRICT");
     try {
         const Tensor matrix = zeros({2, 2});
         (void)call("flip_vector", {&matrix, 1});

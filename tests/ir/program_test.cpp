@@ -177,6 +177,11 @@ TEST(Program, ParseErrorsSayWhere) {
     EXPECT_EQ(message(""), "line 1, column 1: program expected");
 }
 
+TEST(Program, WordsThatAreNoOperationsAreRefused) {
+    EXPECT_THROW((void)ProgramBuilder::from_words({}, {UINT64_MAX}, {}), ArgumentError);
+    EXPECT_THROW((void)ProgramBuilder::from_words({}, {std::uint64_t{0xfffe}}, {}), ArgumentError);
+}
+
 TEST(Program, BytesAreCheckedToTheEnd) {
     const std::string bytes = sample().bytes();
     for (std::size_t n = 0; n < bytes.size(); ++n)
