@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include "symbolic/build.h"
+#include "symbolic/interval.h"
+
+namespace lazuli {
+
+namespace {
+
+using symbolic::Guard;
+using symbolic::Interner;
+using symbolic::Node;
+
+/// Where the expressions of sizes live, for as long as the process does.
+Interner& dims() {
+    static Interner& interner = *[] {
+        auto* made = new Interner;
+        made->lock = new std::recursive_mutex;
+        return made;
+    }();
+    return interner;
+}
+
+// A size that is an expression holds its node's address, counted from the lowest number.
+std::int64_t raw_of(const Node* node) { return INT64_MIN + reinterpret_cast<std::intptr_t>(node); }
+const Node* node_of(Dim dim) {
+    return reinterpret_cast<const Node*>(static_cast<std::intptr_t>(dim.raw() - INT64_MIN));
+}
+
+[[noreturn]] void overflow(Dim a, const char* sign, Dim b) {
+    throw ShapeError(fmt::format("{} {} {} does not fit 64 bits", a.str(), sign, b.str()), a.str(),
+                     b.str());
+}
+
+const Node* in_dims(Dim dim) {
+    return dim.is_concrete() ? symbolic::constant(dims(), dim.raw()) : node_of(dim);
+}
+
+template <class Make>
+Dim combine(Dim a, Dim b, const Make& make) {
+    const Guard guard(dims());
+    const Node* node = make(dims(), in_dims(a), in_dims(b));
+    return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));
+}
+
+bool concrete(Dim a, Dim b) { return a.is_concrete() && b.is_concrete(); }
+
+void refuse_zero(Dim a, const char* sign, Dim b) {
+    if (b == Dim(0)) throw ArgumentError(fmt::format("{} {} 0: division by zero", a.str(), sign));
+}
+
+}  // namespace
+
+Dim::Dim(Expr expr) {
+    const Guard guard(dims());
+    if (const auto value = expr.constant()) {
+        *this = Dim(*value);
+        return;
+    }
+    raw_ = raw_of(symbolic::import_into(dims(), expr.node()));
+}
+
+void Dim::refuse(std::int64_t value) { throw ArgumentError(fmt::format("{} is no size", value)); }
+
+void Dim::refuse_symbolic() const {
+    throw ShapeError(fmt::format("the size {} has no value yet", str()), "a number", str());
+}
+
+Expr Dim::expr() const {
+    const Guard guard(dims());
+    return Expr(in_dims(*this));
+}
+
+Bounds Dim::bounds() const { return is_concrete() ? Bounds{raw_, raw_} : node_of(*this)->bounds; }
+
+std::string Dim::str() const {
+    return is_concrete() ? fmt::format("{}", raw_) : Expr(node_of(*this)).str();
+}
+
+std::int64_t Dim::evaluate(std::span<const std::pair<std::string, std::int64_t>> bindings) const {
+    if (is_concrete()) return raw_;
+    return expr().evaluate([&](Expr variable) {
+        for (const auto& [name, value] : bindings) {
+            if (name != variable.name()) continue;
+            const Bounds bounds = variable.bounds();
+            if (value < bounds.low || value > bounds.high) {
+                throw ArgumentError(fmt::format("{} = {} is not between {} and {}", name, value,
+                                                bounds.low, bounds.high));
+            }
+            return value;
+        }
+        throw ArgumentError(fmt::format("{}: {} has no value", str(), variable.name()));
+    });
+}
+
+Dim dim(std::string_view name, std::int64_t low, std::int64_t high) {
+    if (low > high) {
+        throw ArgumentError(
+            fmt::format("dim {}: no number lies between {} and {}", name, low, high));
+    }
+    const Guard guard(dims());
+    if (const auto same = dims().variables.find(name); same != dims().variables.end()) {
+        const Bounds before = same->second[0]->bounds;
+        if (before != Bounds{low, high}) {
+            throw ArgumentError(fmt::format("dim {}: lies between {} and {}, not {} and {}", name,
+                                            before.low, before.high, low, high));
+        }
+    }
+    const Node* node = symbolic::variable(dims(), name, {low, high}, nullptr);
+    return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));
+}
+
+Dim operator+(Dim a, Dim b) {
+    if (!concrete(a, b)) {
+        return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
+            return symbolic::add(in, x, y);
+        });
+    }
+    std::int64_t out = 0;
+    if (__builtin_add_overflow(a.raw(), b.raw(), &out)) overflow(a, "+", b);
+    return out;
+}
+
+Dim operator-(Dim a, Dim b) {
+    if (!concrete(a, b)) {
+        return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
+            return symbolic::add(in, x, y, -1);
+        });
+    }
+    std::int64_t out = 0;
+    if (__builtin_sub_overflow(a.raw(), b.raw(), &out)) overflow(a, "-", b);
+    return out;
+}
+
+Dim operator*(Dim a, Dim b) {
+    if (!concrete(a, b)) return combine(a, b, symbolic::multiply);
+    std::int64_t out = 0;
+    if (__builtin_mul_overflow(a.raw(), b.raw(), &out)) overflow(a, "*", b);
+    return out;
+}
+
+Dim operator/(Dim a, Dim b) {
+    refuse_zero(a, "/", b);
+    if (!concrete(a, b)) return combine(a, b, symbolic::quotient);
+    return symbolic::floor_divide(a.raw(), b.raw());
+}
+
+Dim operator%(Dim a, Dim b) {
+    refuse_zero(a, "%", b);
+    if (!concrete(a, b)) return combine(a, b, symbolic::remainder);
+    return symbolic::floor_remainder(a.raw(), b.raw());
+}
+
+Dim min(Dim a, Dim b) {
+    if (concrete(a, b)) return a.raw() < b.raw() ? a : b;
+    return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
+        return symbolic::extreme(in, symbolic::Kind::minimum, x, y);
+    });
+}
+
+Dim max(Dim a, Dim b) {
+    if (concrete(a, b)) return a.raw() > b.raw() ? a : b;
+    return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
+        return symbolic::extreme(in, symbolic::Kind::maximum, x, y);
+    });
+}
+
+Truth at_least(Dim a, Dim b) {
+    if (concrete(a, b)) return a.raw() >= b.raw() ? Truth::yes : Truth::no;
+    const Guard guard(dims());
+    return symbolic::sign(dims(), symbolic::add(dims(), in_dims(a), in_dims(b), -1));
+}
+
+Truth less(Dim a, Dim b) {
+    const Truth opposite = at_least(a, b);
+    return opposite == Truth::depends ? opposite : opposite == Truth::yes ? Truth::no : Truth::yes;
+}
+
+Truth equal(Dim a, Dim b) {
+    if (a == b) return Truth::yes;
+    const Truth above = at_least(a, b);
+    const Truth below = at_least(b, a);
+    if (above == Truth::no || below == Truth::no) return Truth::no;
+    return above == Truth::yes && below == Truth::yes ? Truth::yes : Truth::depends;
+}
+
+}  // namespace lazuli
