@@ -193,18 +193,76 @@ class Dim {
 /// for a name in use are an ArgumentError.
 Dim dim(std::string_view name, std::int64_t low, std::int64_t high);
 
+namespace detail {
+Dim add(Dim a, Dim b);
+Dim subtract(Dim a, Dim b);
+Dim multiply(Dim a, Dim b);
+Dim divide(Dim a, Dim b);
+Dim remainder(Dim a, Dim b);
+Dim smaller(Dim a, Dim b);
+Dim larger(Dim a, Dim b);
+Truth not_below(Dim a, Dim b);
+inline bool are_numbers(Dim a, Dim b) { return a.is_concrete() && b.is_concrete(); }
+}  // namespace detail
+
 /// @name Arithmetic of sizes
 /// @{
-Dim operator+(Dim a, Dim b);   ///< The sum.
-Dim operator-(Dim a, Dim b);   ///< The difference.
-Dim operator*(Dim a, Dim b);   ///< The product.
-Dim operator/(Dim a, Dim b);   ///< The quotient, rounded down.
-Dim operator%(Dim a, Dim b);   ///< The remainder, with the divisor's sign.
-Dim min(Dim a, Dim b);         ///< The smaller.
-Dim max(Dim a, Dim b);         ///< The larger.
-Truth less(Dim a, Dim b);      ///< Whether a < b.
-Truth at_least(Dim a, Dim b);  ///< Whether a >= b.
-Truth equal(Dim a, Dim b);     ///< Whether a == b.
+/// The sum.
+inline Dim operator+(Dim a, Dim b) {
+    std::int64_t out = 0;
+    if (detail::are_numbers(a, b) && !__builtin_add_overflow(a.raw(), b.raw(), &out)) return out;
+    return detail::add(a, b);
+}
+/// The difference.
+inline Dim operator-(Dim a, Dim b) {
+    std::int64_t out = 0;
+    if (detail::are_numbers(a, b) && !__builtin_sub_overflow(a.raw(), b.raw(), &out)) return out;
+    return detail::subtract(a, b);
+}
+/// The product.
+inline Dim operator*(Dim a, Dim b) {
+    std::int64_t out = 0;
+    if (detail::are_numbers(a, b) && !__builtin_mul_overflow(a.raw(), b.raw(), &out)) return out;
+    return detail::multiply(a, b);
+}
+/// The quotient, rounded down.
+inline Dim operator/(Dim a, Dim b) {
+    if (detail::are_numbers(a, b) && a.raw() >= 0 && b.raw() > 0) return a.raw() / b.raw();
+    return detail::divide(a, b);
+}
+/// The remainder, with the divisor's sign.
+inline Dim operator%(Dim a, Dim b) {
+    if (detail::are_numbers(a, b) && a.raw() >= 0 && b.raw() > 0) return a.raw() % b.raw();
+    return detail::remainder(a, b);
+}
+/// The smaller.
+inline Dim min(Dim a, Dim b) {
+    if (detail::are_numbers(a, b)) return a.raw() < b.raw() ? a : b;
+    return detail::smaller(a, b);
+}
+/// The larger.
+inline Dim max(Dim a, Dim b) {
+    if (detail::are_numbers(a, b)) return a.raw() > b.raw() ? a : b;
+    return detail::larger(a, b);
+}
+/// Whether a >= b.
+inline Truth at_least(Dim a, Dim b) {
+    if (detail::are_numbers(a, b)) return a.raw() >= b.raw() ? Truth::yes : Truth::no;
+    return detail::not_below(a, b);
+}
+/// Whether a < b.
+inline Truth less(Dim a, Dim b) {
+    const Truth opposite = at_least(a, b);
+    return opposite == Truth::depends ? opposite : opposite == Truth::yes ? Truth::no : Truth::yes;
+}
+/// Whether a == b.
+inline Truth equal(Dim a, Dim b) {
+    if (a == b) return Truth::yes;
+    const Truth above = at_least(a, b);
+    const Truth below = at_least(b, a);
+    if (above == Truth::no || below == Truth::no) return Truth::no;
+    return above == Truth::yes && below == Truth::yes ? Truth::yes : Truth::depends;
+}
 /// @}
 
 }  // namespace lazuli

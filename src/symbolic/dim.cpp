@@ -43,7 +43,7 @@ Dim combine(Dim a, Dim b, const Make& make) {
     return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));
 }
 
-bool concrete(Dim a, Dim b) { return a.is_concrete() && b.is_concrete(); }
+using detail::are_numbers;
 
 void refuse_zero(Dim a, const char* sign, Dim b) {
     if (b == Dim(0)) throw ArgumentError(fmt::format("{} {} 0: division by zero", a.str(), sign));
@@ -110,78 +110,55 @@ Dim dim(std::string_view name, std::int64_t low, std::int64_t high) {
     return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));
 }
 
-Dim operator+(Dim a, Dim b) {
-    if (!concrete(a, b)) {
-        return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
-            return symbolic::add(in, x, y);
-        });
-    }
-    std::int64_t out = 0;
-    if (__builtin_add_overflow(a.raw(), b.raw(), &out)) overflow(a, "+", b);
-    return out;
+namespace detail {
+
+Dim add(Dim a, Dim b) {
+    if (are_numbers(a, b)) overflow(a, "+", b);
+    return combine(
+        a, b, [](Interner& in, const Node* x, const Node* y) { return symbolic::add(in, x, y); });
 }
 
-Dim operator-(Dim a, Dim b) {
-    if (!concrete(a, b)) {
-        return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
-            return symbolic::add(in, x, y, -1);
-        });
-    }
-    std::int64_t out = 0;
-    if (__builtin_sub_overflow(a.raw(), b.raw(), &out)) overflow(a, "-", b);
-    return out;
+Dim subtract(Dim a, Dim b) {
+    if (are_numbers(a, b)) overflow(a, "-", b);
+    return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
+        return symbolic::add(in, x, y, -1);
+    });
 }
 
-Dim operator*(Dim a, Dim b) {
-    if (!concrete(a, b)) return combine(a, b, symbolic::multiply);
-    std::int64_t out = 0;
-    if (__builtin_mul_overflow(a.raw(), b.raw(), &out)) overflow(a, "*", b);
-    return out;
+Dim multiply(Dim a, Dim b) {
+    if (are_numbers(a, b)) overflow(a, "*", b);
+    return combine(a, b, symbolic::multiply);
 }
 
-Dim operator/(Dim a, Dim b) {
+Dim divide(Dim a, Dim b) {
     refuse_zero(a, "/", b);
-    if (!concrete(a, b)) return combine(a, b, symbolic::quotient);
-    return symbolic::floor_divide(a.raw(), b.raw());
+    if (are_numbers(a, b)) return symbolic::floor_divide(a.raw(), b.raw());
+    return combine(a, b, symbolic::quotient);
 }
 
-Dim operator%(Dim a, Dim b) {
+Dim remainder(Dim a, Dim b) {
     refuse_zero(a, "%", b);
-    if (!concrete(a, b)) return combine(a, b, symbolic::remainder);
-    return symbolic::floor_remainder(a.raw(), b.raw());
+    if (are_numbers(a, b)) return symbolic::floor_remainder(a.raw(), b.raw());
+    return combine(a, b, symbolic::remainder);
 }
 
-Dim min(Dim a, Dim b) {
-    if (concrete(a, b)) return a.raw() < b.raw() ? a : b;
+Dim smaller(Dim a, Dim b) {
     return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
         return symbolic::extreme(in, symbolic::Kind::minimum, x, y);
     });
 }
 
-Dim max(Dim a, Dim b) {
-    if (concrete(a, b)) return a.raw() > b.raw() ? a : b;
+Dim larger(Dim a, Dim b) {
     return combine(a, b, [](Interner& in, const Node* x, const Node* y) {
         return symbolic::extreme(in, symbolic::Kind::maximum, x, y);
     });
 }
 
-Truth at_least(Dim a, Dim b) {
-    if (concrete(a, b)) return a.raw() >= b.raw() ? Truth::yes : Truth::no;
+Truth not_below(Dim a, Dim b) {
     const Guard guard(dims());
     return symbolic::sign(dims(), symbolic::add(dims(), in_dims(a), in_dims(b), -1));
 }
 
-Truth less(Dim a, Dim b) {
-    const Truth opposite = at_least(a, b);
-    return opposite == Truth::depends ? opposite : opposite == Truth::yes ? Truth::no : Truth::yes;
-}
-
-Truth equal(Dim a, Dim b) {
-    if (a == b) return Truth::yes;
-    const Truth above = at_least(a, b);
-    const Truth below = at_least(b, a);
-    if (above == Truth::no || below == Truth::no) return Truth::no;
-    return above == Truth::yes && below == Truth::yes ? Truth::yes : Truth::depends;
-}
+}  // namespace detail
 
 }  // namespace lazuli

@@ -1,0 +1,26 @@
+#pragma once
+
+// What the files of this folder share.
+
+#include "lazuli/view.h"
+
+namespace lazuli::views {
+
+/// Brings a view into its one form.
+void normalize(View& view);
+/// Makes no position valid.
+void hide_all(View& view);
+/// Whether no position is valid.
+bool hides_all(const View& view);
+/// The valid positions of a dimension.
+DimRange valid_range(const View& view, std::size_t dimension);
+DimRange intersect(const DimRange& a, const DimRange& b);
+
+/// A size to divide by: at least 1. Positions of a dimension without any are never asked for.
+inline Dim divisor(Dim size) { return size.bounds().low > 0 ? size : max(size, 1); }
+
+inline bool sure(Truth truth) { return truth == Truth::yes; }
+
+std::string text(std::span<const Dim> dims);
+
+}  // namespace lazuli::views
