@@ -8,6 +8,7 @@ namespace {
 
 using namespace lazuli;
 
+// One reshape joins dimensions that do not lie side by side: from there on it is two views.
 ShapeTracker chain(const ShapeTracker& base) {
     static const std::vector<int> swap{0, 2, 1, 3};
     static const std::vector<int> back{2, 0, 1};

@@ -140,7 +140,7 @@ class ShapeTracker {
     View top_;
     std::vector<View> below_;
 
-    ShapeTracker with_top(View top) const;
+    void settle_after(bool fewer_positions);
     void settle();
 };
 

@@ -25,7 +25,7 @@ struct Digit {
 /// The inner view's dimensions, adjacent ones joined where a step along the outer is as far as a
 /// run along the inner. `offset` is the index of position 0.
 struct Digits {
-    std::vector<Digit> all;
+    detail::SmallVector<Digit, 6> all;
     Dim offset;
 };
 
@@ -69,12 +69,20 @@ Digits digits_of(const View& view) {
 /// A digit over the outer box: at its first corner, and along each dimension.
 struct Line {
     Dim base;
-    Dims slopes;
+    std::span<const Dim> slopes;
 };
 
-Dim digit(const Digits& digits, std::size_t k, Dim number) {
-    const Dim shifted = number / views::divisor(digits.all[k].weight);
-    return k == 0 ? shifted : shifted % views::divisor(digits.all[k].size);
+/// The digits of a row-major number, the first without bound.
+Dims unravelled(const Digits& digits, Dim number) {
+    Dims out(digits.all.size(), Dim(0));
+    for (std::size_t k = out.size(); k-- > 1;) {
+        const Dim size = views::divisor(digits.all[k].size);
+        const Dim rest = number / size;
+        out[k] = number - rest * size;
+        number = rest;
+    }
+    if (!out.empty()) out[0] = number;
+    return out;
 }
 
 Dim length(const DimRange& range) { return range.end - range.begin; }
@@ -137,12 +145,6 @@ bool keep_from(const Line& line, Dim low, DimRanges& box) {
     return false;
 }
 
-Line negative(const Line& line) {
-    Line out{Dim(0) - line.base, line.slopes};
-    for (Dim& slope : out.slopes) slope = Dim(0) - slope;
-    return out;
-}
-
 /// The line as seen from a box that starts elsewhere.
 Line moved(Line line, const DimRanges& from, const DimRanges& to) {
     for (std::size_t d = 0; d < from.size(); ++d)
@@ -192,10 +194,9 @@ bool is_empty(const DimRanges& box) {
 
 std::optional<View> merge(const View& inner, const View& outer) {
     if (inner.is_contiguous()) return outer;
-    View out = outer;
     const std::size_t rank = outer.shape.size();
     for (const Dim size : outer.shape) {
-        if (size == Dim(0)) return out;
+        if (size == Dim(0)) return outer;
     }
     if (rank == 0) {
         // As a vector of one. There is no mask of rank 0: a position in padding stays two views.
@@ -203,56 +204,65 @@ std::optional<View> merge(const View& inner, const View& outer) {
         if (!merged || !merged->mask.empty()) return std::nullopt;
         return View{{}, {}, merged->offset, {}};
     }
-    if (views::hides_all(inner) || views::hides_all(outer)) {
+    const auto nothing = [&] {
+        View out = outer;
         views::hide_all(out);
         return out;
-    }
+    };
+    if (views::hides_all(inner) || views::hides_all(outer)) return nothing();
     const Digits digits = digits_of(inner);
     DimRanges box;
     for (std::size_t d = 0; d < rank; ++d) box.push_back(views::valid_range(outer, d));
     if (!inner.mask.empty()) narrow(digits, outer, box);
-    if (is_empty(box)) {
-        views::hide_all(out);
-        return out;
-    }
+    if (is_empty(box)) return nothing();
     Dim number = outer.offset;
     for (std::size_t d = 0; d < rank; ++d) number = number + outer.strides[d] * box[d].begin;
 
-    std::vector<Line> lines;
-    for (std::size_t k = 0; k < digits.all.size(); ++k) {
-        Line line{digit(digits, k, number), Dims(rank, Dim(0))};
-        for (std::size_t d = 0; d < rank; ++d) {
-            if (outer.strides[d] == Dim(0) || length(box[d]) == Dim(1)) continue;
-            Dim next = digit(digits, k, number + outer.strides[d]);
+    const std::size_t count = digits.all.size();
+    const Dims base = unravelled(digits, number);
+    detail::SmallVector<Dim, 36> slopes(count * rank, Dim(0));  // a row a digit
+    for (std::size_t d = 0; d < rank; ++d) {
+        const Dim steps = length(box[d]) - 1;
+        if (outer.strides[d] == Dim(0) || steps == Dim(0)) continue;
+        const Dims next = unravelled(digits, number + outer.strides[d]);
+        for (std::size_t k = 0; k < count; ++k) {
+            Dim digit = next[k];
             // Where there is only one position the slope does not count.
-            if (!next.is_concrete())
-                next = Dim(next.expr().assuming(at_least(length(box[d]).expr(), Dim(2).expr())));
-            line.slopes[d] = next - line.base;
+            if (!digit.is_concrete())
+                digit = Dim(digit.expr().assuming(at_least(steps.expr(), Dim(1).expr())));
+            const Dim slope = digit - base[k];
+            const Dim reach = slope * steps;
+            const Dim size = digits.all[k].size;
+            if (at_least(reach, size) == Truth::yes || at_least(Dim(0) - reach, size) == Truth::yes)
+                return std::nullopt;
+            slopes[k * rank + d] = slope;
         }
-        const auto reach = extent(line, box, kNone);
-        if (!reach || !sure(at_least(reach->low, 0)) ||
-            !sure(less(reach->high, digits.all[k].size)))
-            return std::nullopt;
-        lines.push_back(std::move(line));
     }
 
-    out.strides = Dims(rank, Dim(0));
-    out.offset = digits.offset;
-    for (std::size_t k = 0; k < lines.size(); ++k) {
-        out.offset = out.offset + digits.all[k].stride * lines[k].base;
+    View out{outer.shape, Dims(rank, Dim(0)), digits.offset, {}};
+    for (std::size_t k = 0; k < count; ++k) {
+        const Digit& inside = digits.all[k];
+        const Line line{base[k], {slopes.data() + k * rank, rank}};
+        const auto reach = extent(line, box, kNone);
+        if (!reach || !sure(at_least(reach->low, 0)) || !sure(less(reach->high, inside.size)))
+            return std::nullopt;
+        out.offset = out.offset + inside.stride * line.base;
         for (std::size_t d = 0; d < rank; ++d)
-            out.strides[d] = out.strides[d] + digits.all[k].stride * lines[k].slopes[d];
+            out.strides[d] = out.strides[d] + inside.stride * line.slopes[d];
     }
     for (std::size_t d = 0; d < rank; ++d) out.offset = out.offset - out.strides[d] * box[d].begin;
 
     DimRanges kept = box;
-    for (std::size_t k = 0; k < lines.size() && !is_empty(kept); ++k) {
-        const Digit& inside = digits.all[k];
-        if (inside.valid == DimRange{0, inside.size}) continue;
-        if (!keep_from(moved(lines[k], box, kept), inside.valid.begin, kept)) return std::nullopt;
+    for (std::size_t k = 0; k < count && !is_empty(kept); ++k) {
+        const DimRange valid = digits.all[k].valid;
+        if (valid == DimRange{0, digits.all[k].size}) continue;
+        const std::span<const Dim> row(slopes.data() + k * rank, rank);
+        if (!keep_from(moved({base[k], row}, box, kept), valid.begin, kept)) return std::nullopt;
         if (is_empty(kept)) break;
-        if (!keep_from(negative(moved(lines[k], box, kept)), Dim(1) - inside.valid.end, kept))
-            return std::nullopt;
+        Dims opposite(row);
+        for (Dim& slope : opposite) slope = Dim(0) - slope;
+        const Line falling = moved({Dim(0) - base[k], opposite}, box, kept);
+        if (!keep_from(falling, Dim(1) - valid.end, kept)) return std::nullopt;
     }
     out.mask = std::move(kept);
     views::normalize(out);

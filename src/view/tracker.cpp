@@ -50,14 +50,12 @@ ShapeTracker ShapeTracker::of_views(std::vector<View> views) {
     return out;
 }
 
-ShapeTracker ShapeTracker::with_top(View top) const {
-    views::normalize(top);
-    ShapeTracker out(std::move(top));
-    if (!below_.empty()) {
-        out.below_ = below_;
-        out.settle();
-    }
-    return out;
+/// After a change of the top. Views that were two become one only where positions were taken away.
+void ShapeTracker::settle_after(bool fewer_positions) {
+    views::normalize(top_);
+    if (below_.empty()) return;
+    const bool none = std::find(top_.shape.begin(), top_.shape.end(), Dim(0)) != top_.shape.end();
+    if (fewer_positions || none) settle();
 }
 
 /// Merges the top into the views below as far as that goes.
@@ -115,27 +113,28 @@ ShapeTracker ShapeTracker::strided(View view) const {
 
 ShapeTracker ShapeTracker::permute(std::span<const int> axes) const {
     ensure_count("permute", axes.size(), top_.shape);
-    View next;
-    next.offset = top_.offset;
+    ShapeTracker out = *this;
     std::uint64_t seen = 0;
-    for (const int axis : axes) {
-        const auto from = static_cast<std::size_t>(axis);
-        if (axis < 0 || from >= rank() || (seen >> from & 1) != 0) {
-            throw IndexError(fmt::format("permute: axis {} {} for {}", axis,
-                                         axis >= 0 && from < rank() ? "twice" : "out of range",
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const auto from = static_cast<std::size_t>(axes[i]);
+        if (axes[i] < 0 || from >= rank() || (seen >> from & 1) != 0) {
+            throw IndexError(fmt::format("permute: axis {} {} for {}", axes[i],
+                                         axes[i] >= 0 && from < rank() ? "twice" : "out of range",
                                          views::text(top_.shape)));
         }
         seen |= std::uint64_t{1} << from;
-        next.shape.push_back(top_.shape[from]);
-        next.strides.push_back(top_.strides[from]);
-        if (!top_.mask.empty()) next.mask.push_back(top_.mask[from]);
+        out.top_.shape[i] = top_.shape[from];
+        out.top_.strides[i] = top_.strides[from];
+        if (!top_.mask.empty()) out.top_.mask[i] = top_.mask[from];
     }
-    return with_top(std::move(next));
+    out.settle_after(false);
+    return out;
 }
 
 ShapeTracker ShapeTracker::expand(std::span<const Dim> shape) const {
     ensure_count("expand", shape.size(), top_.shape);
-    View next = top_;
+    ShapeTracker out = *this;
+    View& next = out.top_;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (sure(equal(shape[i], top_.shape[i]))) continue;
         if (top_.shape[i] != Dim(1) || !sure(at_least(shape[i], 0))) {
@@ -151,15 +150,18 @@ ShapeTracker ShapeTracker::expand(std::span<const Dim> shape) const {
         if (!next.mask.empty())
             next.mask[i] = {next.mask[i].begin * shape[i], next.mask[i].end * shape[i]};
     }
-    return with_top(std::move(next));
+    out.settle_after(false);
+    return out;
 }
 
 ShapeTracker ShapeTracker::pad(std::span<const DimRange> before_and_after) const {
     ensure_count("pad", before_and_after.size(), top_.shape);
-    View next = top_;
+    ShapeTracker out = *this;
+    View& next = out.top_;
     if (next.mask.empty()) {
         for (const Dim size : top_.shape) next.mask.push_back({0, size});
     }
+    bool fewer = false;
     for (std::size_t i = 0; i < rank(); ++i) {
         const auto [before, after] = before_and_after[i];
         const Dim size = top_.shape[i] + before + after;
@@ -170,16 +172,19 @@ ShapeTracker ShapeTracker::pad(std::span<const DimRange> before_and_after) const
                                          before.str(), after.str(), i, views::text(top_.shape)),
                              "sizes >= 0", views::text(top_.shape));
         }
+        fewer = fewer || !sure(at_least(before, 0)) || !sure(at_least(after, 0));
         next.shape[i] = size;
         next.offset = next.offset - before * next.strides[i];
         next.mask[i] = moved(next.mask[i], Dim(0) - before, size);
     }
-    return with_top(std::move(next));
+    out.settle_after(fewer);
+    return out;
 }
 
 ShapeTracker ShapeTracker::shrink(std::span<const DimRange> ranges) const {
     ensure_count("shrink", ranges.size(), top_.shape);
-    View next = top_;
+    ShapeTracker out = *this;
+    View& next = out.top_;
     for (std::size_t i = 0; i < rank(); ++i) {
         const auto [begin, end] = ranges[i];
         if (!sure(at_least(begin, 0)) || !sure(at_least(end, begin)) ||
@@ -191,11 +196,13 @@ ShapeTracker ShapeTracker::shrink(std::span<const DimRange> ranges) const {
         next.offset = next.offset + begin * next.strides[i];
         if (!next.mask.empty()) next.mask[i] = moved(next.mask[i], begin, next.shape[i]);
     }
-    return with_top(std::move(next));
+    out.settle_after(true);
+    return out;
 }
 
 ShapeTracker ShapeTracker::flip(std::span<const int> axes) const {
-    View next = top_;
+    ShapeTracker out = *this;
+    View& next = out.top_;
     for (const int axis : axes) {
         if (axis < 0 || static_cast<std::size_t>(axis) >= rank()) {
             throw IndexError(
@@ -203,12 +210,14 @@ ShapeTracker ShapeTracker::flip(std::span<const int> axes) const {
         }
         flip_dimension(next, static_cast<std::size_t>(axis));
     }
-    return with_top(std::move(next));
+    out.settle_after(false);
+    return out;
 }
 
 ShapeTracker ShapeTracker::stride(std::span<const std::int64_t> steps) const {
     ensure_count("stride", steps.size(), top_.shape);
-    View next = top_;
+    ShapeTracker out = *this;
+    View& next = out.top_;
     for (std::size_t i = 0; i < rank(); ++i) {
         if (steps[i] == 0 || steps[i] == INT64_MIN) {
             throw ArgumentError(fmt::format("stride: step {} along dimension {} of {}", steps[i], i,
@@ -223,7 +232,8 @@ ShapeTracker ShapeTracker::stride(std::span<const std::int64_t> steps) const {
         if (!next.mask.empty())
             next.mask[i] = {rounded_up(next.mask[i].begin), rounded_up(next.mask[i].end)};
     }
-    return with_top(std::move(next));
+    out.settle_after(true);
+    return out;
 }
 
 ShapeTracker ShapeTracker::compose(const ShapeTracker& next) const {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace lazuli::detail {
 
@@ -25,10 +26,10 @@ class SmallVector {
         std::fill_n(data_, count, value);
         size_ = static_cast<std::uint32_t>(count);
     }
-    SmallVector(const SmallVector& other) { assign(other); }
+    SmallVector(const SmallVector& other) { copy(other); }
     SmallVector(SmallVector&& other) noexcept { take(other); }
     SmallVector& operator=(const SmallVector& other) {
-        if (this != &other) assign(other);
+        if (this != &other) copy(other);
         return *this;
     }
     SmallVector& operator=(SmallVector&& other) noexcept {
@@ -52,7 +53,6 @@ class SmallVector {
     const T* end() const { return data_ + size_; }
     T& back() { return data_[size_ - 1]; }
     const T& back() const { return data_[size_ - 1]; }
-    operator std::span<const T>() const { return {data_, size_}; }  // NOLINT: as vectors have it
 
     void clear() { size_ = 0; }
     void push_back(T value) {
@@ -94,12 +94,28 @@ class SmallVector {
     void drop() {
         if (data_ != inline_) delete[] data_;
     }
+    // All inline elements, used or not: a copy of fixed size is a few vector moves, one of variable
+    // size a call.
+    void copy_inline(const SmallVector& other) {
+        // Written out: g++ makes a call of the loop.
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            ((inline_[I] = other.inline_[I]), ...);
+        }(std::make_index_sequence<Inline>{});
+    }
+    void copy(const SmallVector& other) {
+        if (data_ == inline_ && other.data_ == other.inline_) {
+            size_ = other.size_;
+            copy_inline(other);
+        } else {
+            assign(other);
+        }
+    }
     void take(SmallVector& other) noexcept {
         size_ = other.size_;
         if (other.data_ == other.inline_) {
             data_ = inline_;
             capacity_ = Inline;
-            std::copy(other.data_, other.data_ + size_, inline_);
+            copy_inline(other);
             return;
         }
         data_ = other.data_;
@@ -112,9 +128,7 @@ class SmallVector {
     T* data_ = inline_;
     std::uint32_t size_ = 0;
     std::uint32_t capacity_ = Inline;
-    union {
-        T inline_[Inline];
-    };
+    T inline_[Inline] = {};
 };
 
 }  // namespace lazuli::detail
