@@ -17,6 +17,7 @@
 #include "lazuli/dtype.h"
 #include "lazuli/scalar.h"
 #include "lazuli/shape.h"
+#include "lazuli/view.h"
 
 namespace lazuli {
 
@@ -37,6 +38,7 @@ enum class AttrKind : std::uint8_t {
     ints,     ///< A list of 64-bit integers.
     text,     ///< A short name.
     choice,   ///< One of a fixed list of names.
+    view,     ///< Where the elements come from, as a tracker whose shape is the result's.
 };
 
 /// The name and kind of an attribute.
@@ -46,9 +48,15 @@ struct AttrDef {
     std::span<const std::string_view> choices = {};  ///< The names, where it is a choice.
 };
 
+/// Where the elements of a view come from, and what stands where none does.
+struct Placement {
+    ShapeTracker tracker;             ///< From a position to an index of the operand.
+    std::optional<Scalar> fill = {};  ///< The element in padding, where there is any.
+};
+
 /// The value of an attribute. Lists of axes and lists of integers are both `Ints`; a choice is its
 /// name.
-using Attribute = std::variant<bool, std::int64_t, double, Scalar, Ints, std::string>;
+using Attribute = std::variant<bool, std::int64_t, double, Scalar, Ints, std::string, Placement>;
 
 /// Attributes in their compact form: 64-bit words, laid out by the op's list of attributes. This is
 /// how nodes and programs keep them, how they are hashed and how they are compared.
@@ -70,8 +78,10 @@ class Attrs {
     Ints list(int index) const;
     /// Attribute `index` as text.
     const std::string& text(int index) const;
-    /// Attribute `index`, whatever it is.
-    Attribute get(int index) const;
+    /// Attribute `index` as a view of the result's shape.
+    Placement placement(int index, const Shape& result) const;
+    /// Attribute `index`, whatever it is. `result` is the result's shape, which a view needs.
+    Attribute get(int index, const Shape& result) const;
     /// The words themselves.
     std::span<const std::uint64_t> words() const { return words_; }
 
@@ -99,6 +109,8 @@ class AttrWords {
     void ints(std::span<const std::int64_t> v);
     /// Appends text.
     void text(std::string_view v);
+    /// Appends a view, without its shape, which is the result's.
+    void placement(const Placement& v);
     /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of
     /// another kind.
     void append(std::string_view op, const AttrDef& def, const Attribute& value);
@@ -167,7 +179,9 @@ enum class Trait : std::uint32_t {
     movement = 1 << 7,      ///< Rearranges elements and computes nothing.
     leaf = 1 << 8,  ///< A value that comes from outside the program; never printed as an operation.
     predicated =
-        1 << 9,  ///< The first operand is a condition (bool) and takes no part in promotion.
+        1 << 9,      ///< The first operand is a condition (bool) and takes no part in promotion.
+    view = 1 << 10,  ///< The form in which movements are recorded: it keeps its operand, and never
+                     ///< has a value of its own.
 };
 /// Both sets of traits.
 constexpr Trait operator|(Trait a, Trait b) {
@@ -224,6 +238,10 @@ struct OpDef {
     /// Type and shape of the result; throws where the operands do not fit. Absent: the elementwise
     /// rule.
     TensorSpec (*infer)(const InferArgs& args) = nullptr;
+    /// Makes of a view of its operand a view of the result, and says what new positions are filled
+    /// with: present where the op only moves elements. It is recorded as a view of whatever its
+    /// operand was a view of.
+    void (*move)(Placement& placement, const Attrs& attrs, const Shape& result) = nullptr;
     /// The meaning: computes the result plainly. Absent for composites.
     void (*evaluate)(const EvalArgs& args) = nullptr;
     /// The ways to build it out of others, the default first. Present for composites only.

@@ -62,8 +62,9 @@ struct IndexExpr {
 };
 
 /// A chain of movements over a row-major buffer, kept as few views: one, unless a movement needs
-/// div and mod of what came before. Cheap to copy; every movement gives a new tracker. Movements
-/// throw ShapeError, IndexError or ArgumentError with both shapes for what cannot be.
+/// div and mod of what came before. Cheap to copy; each movement is there to be made in place, and
+/// as a copy. Movements throw ShapeError, IndexError or ArgumentError with both shapes for what
+/// cannot be, and then leave the tracker as it was.
 class ShapeTracker {
    public:
     /// The buffer itself, row-major.
@@ -88,22 +89,55 @@ class ShapeTracker {
     std::size_t size() const { return below_.size() + 1; }
 
     /// The same elements, row-major, in other sizes.
-    ShapeTracker reshape(std::span<const Dim> shape) const;
+    void reshape_to(std::span<const Dim> shape);
     /// Dimension i is dimension axes[i] of before.
-    ShapeTracker permute(std::span<const int> axes) const;
+    void permute_by(std::span<const int> axes);
     /// Dimensions of size 1 are repeated.
-    ShapeTracker expand(std::span<const Dim> shape) const;
+    void expand_to(std::span<const Dim> shape);
     /// Invalid positions before and behind each dimension; negative numbers take positions away.
-    ShapeTracker pad(std::span<const DimRange> before_and_after) const;
+    void pad_by(std::span<const DimRange> before_and_after);
     /// The positions from begin to below end of each dimension.
-    ShapeTracker shrink(std::span<const DimRange> ranges) const;
+    void shrink_to(std::span<const DimRange> ranges);
     /// These dimensions backwards.
-    ShapeTracker flip(std::span<const int> axes) const;
+    void flip_along(std::span<const int> axes);
     /// Every n-th position of each dimension, from the first; backwards from the last where n is
     /// negative.
-    ShapeTracker stride(std::span<const std::int64_t> steps) const;
+    void stride_by(std::span<const std::int64_t> steps);
     /// Any view of the row-major positions that a reader sees: windows, diagonals.
-    ShapeTracker strided(View view) const;
+    void put_on_top(View view);
+
+    /// A copy, reshaped.
+    ShapeTracker reshape(std::span<const Dim> shape) const {
+        return changed([&](ShapeTracker& t) { t.reshape_to(shape); });
+    }
+    /// A copy, permuted.
+    ShapeTracker permute(std::span<const int> axes) const {
+        return changed([&](ShapeTracker& t) { t.permute_by(axes); });
+    }
+    /// A copy, expanded.
+    ShapeTracker expand(std::span<const Dim> shape) const {
+        return changed([&](ShapeTracker& t) { t.expand_to(shape); });
+    }
+    /// A copy, padded.
+    ShapeTracker pad(std::span<const DimRange> before_and_after) const {
+        return changed([&](ShapeTracker& t) { t.pad_by(before_and_after); });
+    }
+    /// A copy, shrunk.
+    ShapeTracker shrink(std::span<const DimRange> ranges) const {
+        return changed([&](ShapeTracker& t) { t.shrink_to(ranges); });
+    }
+    /// A copy, flipped.
+    ShapeTracker flip(std::span<const int> axes) const {
+        return changed([&](ShapeTracker& t) { t.flip_along(axes); });
+    }
+    /// A copy of every n-th position.
+    ShapeTracker stride(std::span<const std::int64_t> steps) const {
+        return changed([&](ShapeTracker& t) { t.stride_by(steps); });
+    }
+    /// A copy with a view on top.
+    ShapeTracker strided(View view) const {
+        return changed([&](ShapeTracker& t) { t.put_on_top(std::move(view)); });
+    }
     /// What `next` is of its buffer, of this. Both must have the same number of elements between
     /// them.
     ShapeTracker compose(const ShapeTracker& next) const;
@@ -133,6 +167,10 @@ class ShapeTracker {
     /// The index of a position; none where it is not valid. All sizes must be numbers.
     std::optional<std::int64_t> at(std::span<const std::int64_t> position) const;
 
+    /// Throws ShapeError or ArgumentError naming `op` where a valid position lies outside a
+    /// row-major array of these sizes: for views put together by hand.
+    void ensure_fits(const char* op, std::span<const Dim> base) const;
+
     /// Whether both have the same views.
     bool operator==(const ShapeTracker&) const = default;
 
@@ -140,8 +178,24 @@ class ShapeTracker {
     View top_;
     std::vector<View> below_;
 
+    template <class Change>
+    ShapeTracker changed(const Change& change) const {
+        ShapeTracker out = *this;
+        change(out);
+        return out;
+    }
     void settle_after(bool fewer_positions);
     void settle();
 };
+
+/// The tracker as the movements that make it of a row-major array of `base` sizes:
+/// `reshape[4,6] > permute(1,0) > pad[(1,1),(0,0)]`. `parse_movements` is its inverse. What no
+/// chain of movements says is written with its strides: `strided[2,3](1,1)+4`. A bar stands between
+/// views that are not one: `permute(1,0) | reshape[24]`.
+std::string describe(const ShapeTracker& tracker, std::span<const Dim> base);
+
+/// Applies movements, as text, to a row-major array of `base` sizes. Throws ParseError with the
+/// column, or the movement's own error.
+ShapeTracker parse_movements(std::string_view text, std::span<const Dim> base);
 
 }  // namespace lazuli

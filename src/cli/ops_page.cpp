@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "ir/placement.h"
 #include "lazuli/op.h"
 
 namespace lazuli::cli {
@@ -37,8 +38,8 @@ std::string types_text(DTypeSet set) {
 }
 
 std::string_view kind_text(AttrKind kind) {
-    constexpr std::string_view names[] = {"bool", "integer",  "real", "number",
-                                          "axes", "integers", "text", "choice"};
+    constexpr std::string_view names[] = {"bool",     "integer", "real",   "number", "axes",
+                                          "integers", "text",    "choice", "view"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -55,7 +56,8 @@ std::string tolerance_text(const OpDef& def) {
 
 using Json = nlohmann::ordered_json;
 
-Json attribute_json(const Attribute& value) {
+/// `base` is the shape of the first operand, which movements start from.
+Json attribute_json(const Attribute& value, const Shape& base) {
     struct Writer {
         Json operator()(bool v) const { return v; }
         Json operator()(std::int64_t v) const { return v; }
@@ -65,8 +67,10 @@ Json attribute_json(const Attribute& value) {
             return std::vector<std::int64_t>(v.begin(), v.end());
         }
         Json operator()(const std::string& v) const { return v; }
+        Json operator()(const Placement& v) const { return ir::placement_text(v, base); }
+        const Shape& base;
     };
-    return std::visit(Writer{}, value);
+    return std::visit(Writer{base}, value);
 }
 
 Json shape_json(const Shape& shape) {
@@ -148,7 +152,8 @@ std::string ops_json() {
             Json shapes = Json::array();
             for (const Shape& shape : c.inputs) shapes.push_back(shape_json(shape));
             Json attrs = Json::array();
-            for (const Attribute& attr : c.attrs) attrs.push_back(attribute_json(attr));
+            for (const Attribute& attr : c.attrs)
+                attrs.push_back(attribute_json(attr, c.inputs.empty() ? Shape() : c.inputs[0]));
             op["cases"].push_back({{"inputs", shapes},
                                    {"attrs", attrs},
                                    {"result", c.result ? shape_json(*c.result) : Json()}});

@@ -277,7 +277,8 @@ class Runner {
     static std::vector<Scalar> values(const Tensor& tensor) {
         std::vector<Scalar> out;
         const DType dtype = tensor.dtype();
-        const Tensor home = tensor.to(Device());
+        // A view has no value of its own: its backend makes one.
+        const Tensor home = tensor.contiguous().to(Device());
         home.eval();
         const std::size_t count = static_cast<std::size_t>(home.numel());
         const auto read = [&]<class T>(const T* data) {

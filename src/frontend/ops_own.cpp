@@ -73,6 +73,31 @@ Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
     return call.done();
 }
 
+Tensor pad(const Operand& x, Ints before, Ints after, Scalar value) {
+    static const OpRef op("pad");
+    Call call(op);
+    call.arg(x);
+    call.words().ints(before.dims());
+    call.words().ints(after.dims());
+    call.words().scalar(value);
+    return call.done();
+}
+
+Tensor tile(const Operand& x, Ints counts) {
+    static const OpRef op("tile");
+    Call call(op);
+    call.arg(x);
+    call.words().ints(counts.dims());
+    return call.done();
+}
+
+Tensor contiguous(const Operand& x) {
+    static const OpRef op("contiguous");
+    if (!x.is_scalar() && x.node() != nullptr && !static_cast<ir::Node*>(x.node())->is_view())
+        return Tensor::adopt(x.take());
+    return frontend::record_unary(op, x);
+}
+
 Tensor dot_general(const Operand& x, const Operand& y, Axes lhs_contract, Axes rhs_contract,
                    Axes lhs_batch, Axes rhs_batch) {
     static const OpRef op("dot_general");

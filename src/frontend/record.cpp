@@ -7,6 +7,7 @@
 
 #include "frontend/scopes.h"
 #include "ir/engine.h"
+#include "ir/placement.h"
 #include "lazuli/error.h"
 
 namespace lazuli::frontend {
@@ -199,7 +200,68 @@ bool Call::is_plain() const {
     return true;
 }
 
-Tensor Call::done() { return is_plain() ? done_plain() : done_promoting(); }
+Tensor Call::done() {
+    if (op_.def->move != nullptr) return done_moving();
+    return is_plain() ? done_plain() : done_promoting();
+}
+
+namespace {
+
+/// A view of `base`; the base itself where the view is all of it as it lies.
+Tensor make_view(Node& base, Placement& placement, const TensorSpec& spec) {
+    static const OpRef view("view");
+    if (placement.tracker.is_contiguous() && base.spec.shape == spec.shape)
+        return Tensor::adopt((ir::retain(&base), &base));
+    if (placement.fill) placement.fill = placement.fill->as(spec.dtype);
+    AttrWords words;
+    words.placement(placement);
+    Node* inputs[] = {&base};
+    ir::retain(&base);
+    return make_node(view, spec, base.device, inputs, words.words());
+}
+
+/// Records what a movement makes of `operand`, as a view of what that is itself a view of.
+Tensor record_move(const OpRef& op, Node& operand, const TensorSpec& spec,
+                   std::span<const std::uint64_t> words) {
+    const Attrs attrs(*op.def, words);
+    if (operand.is_view()) {
+        Placement placement = ir::placement_of(operand.words(), operand.spec.shape);
+        const std::optional<Scalar> before = std::exchange(placement.fill, std::nullopt);
+        op.def->move(placement, attrs, spec.shape);
+        const bool fills = placement.fill && ir::is_masked(placement.tracker);
+        // Where old and new padding are filled differently it stays a view of a view.
+        if (!fills || !before || placement.fill->as(spec.dtype) == *before) {
+            if (!fills) placement.fill = before;
+            return make_view(*operand.inputs_inline[0], placement, spec);
+        }
+    }
+    Placement placement{ShapeTracker(ir::dims_of(operand.spec.shape))};
+    op.def->move(placement, attrs, spec.shape);
+    return make_view(operand, placement, spec);
+}
+
+}  // namespace
+
+Tensor Call::done_moving() {
+    const Operand& operand = *inputs_[0];
+    if (operand.is_scalar()) {
+        const Device device =
+            ir::find_engine() != nullptr ? ir::engine().default_device() : Device();
+        const Tensor tensor =
+            make_scalar(operand.scalar(), operand.scalar().default_dtype(), device);
+        const TensorSpec* specs[] = {&node_of(tensor)->spec};
+        const TensorSpec spec = infer_result(specs);
+        return record_move(op_, *node_of(tensor), spec, words_.words());
+    }
+    if (operand.node() == nullptr)
+        throw ArgumentError(fmt::format("{}: operand 0 is an empty Tensor", op_.def->name));
+    Node& node = *static_cast<Node*>(operand.node());
+    const TensorSpec* specs[] = {&node.spec};
+    const TensorSpec spec = infer_result(specs);
+    Tensor moved = record_move(op_, node, spec, words_.words());
+    ir::release(operand.take());  // the view holds the base itself
+    return moved;
+}
 
 Tensor Call::done_plain() {
     Node* nodes[kMaxOperands];
@@ -350,6 +412,7 @@ Tensor record_list(const OpRef& op, std::span<const Tensor> inputs,
                           : ir::find_engine() != nullptr ? ir::engine().default_device()
                                                          : Device();
     TensorSpec spec = infer(InferArgs{def, specs, Attrs(def, words), wanted});
+    if (def.move != nullptr) return record_move(op, *nodes[0], spec, words);
     for (Node* node : nodes) ir::retain(node);
     return make_node(op, std::move(spec), device, nodes, words);
 }

@@ -65,6 +65,10 @@ class Call {
         words_.boolean(v);
         return *this;
     }
+    Call& arg(std::int64_t v) {
+        words_.integer(v);
+        return *this;
+    }
     Call& arg(double v) {
         words_.real(v);
         return *this;
@@ -97,6 +101,7 @@ class Call {
     bool is_plain() const;
     Tensor done_plain();
     Tensor done_promoting();
+    Tensor done_moving();
     TensorSpec infer_result(std::span<const TensorSpec* const> specs);
     const Shape& first_shape() const;
 

@@ -10,6 +10,7 @@
 #include "ir/graph.h"
 #include "ir/layout.h"
 #include "ir/op_table.h"
+#include "ir/placement.h"
 #include "lazuli/ensure.h"
 #include "lazuli/error.h"
 #include "lazuli/graph.h"
@@ -120,8 +121,8 @@ Device Tensor::device() const { return require_node("device", *this).device; }
 std::uint64_t Tensor::id() const { return require_node("id", *this).id; }
 std::string_view Tensor::op() const { return op_def(require_node("op", *this).op).name; }
 bool Tensor::is_materialized() const {
-    return require_node("is_materialized", *this).state.load(std::memory_order_acquire) ==
-           State::available;
+    return ir::owner_of(require_node("is_materialized", *this))
+               .state.load(std::memory_order_acquire) == State::available;
 }
 
 std::size_t Tensor::graph_size() const {
@@ -141,7 +142,7 @@ std::string Tensor::name() const { return ir::name_of(require_node("name", *this
 
 const Tensor& Tensor::eval() const {
     Node* node = &require_node("eval", *this);
-    if (node->state.load(std::memory_order_acquire) != State::available)
+    if (ir::owner_of(node)->state.load(std::memory_order_acquire) != State::available)
         ir::engine().eval({&node, 1});
     return *this;
 }
@@ -181,16 +182,28 @@ const void* Tensor::read_data(DType dtype) const {
                                      lazuli::name(dtype)));
     }
     eval();
-    const Binding& binding = node_of(*this)->value->binding;
+    const Node& node = *node_of(*this);
+    const Binding& binding = ir::owner_of(node).value->binding;
     const auto* host = static_cast<const unsigned char*>(binding.buffer->host_data());
     if (host == nullptr && spec().nbytes() > 0)
         throw DeviceError(fmt::format(
             "data: {} lives where the host cannot read it; use to_vector()", spec().str()));
-    if (!binding.dense) {
-        throw ArgumentError(fmt::format(
-            "data: {} was lifted with strides and is not dense; use to_vector()", spec().str()));
+    std::int64_t first = 0;
+    bool dense = binding.dense;
+    if (node.is_view()) {
+        const ShapeTracker tracker = ir::placement_of(node.words(), spec().shape).tracker;
+        View top = tracker.top();
+        first = top.offset.value() * static_cast<std::int64_t>(size_of(dtype));
+        top.offset = 0;
+        dense = dense && tracker.size() == 1 && top.is_contiguous() &&
+                !node.inputs_inline[0]->is_view();
     }
-    return host + binding.offset;
+    if (!dense) {
+        throw ArgumentError(
+            fmt::format("data: {} is not dense in memory; use to_vector(), or contiguous() before",
+                        spec().str()));
+    }
+    return host + binding.offset + first;
 }
 
 void Tensor::read_dense(DType dtype, void* out) const {

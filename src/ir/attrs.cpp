@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "ir/op_table.h"
+#include "ir/placement.h"
 #include "lazuli/error.h"
 
 namespace lazuli {
@@ -86,6 +87,7 @@ std::size_t attr_length(AttrKind kind, const std::uint64_t* word, std::size_t le
             if (word[0] > Shape::kMaxRank) return 0;
             length = 1 + word[0];
             break;
+        case AttrKind::view: length = 1 + (word[0] & 0xffff); break;
     }
     return length <= left ? length : 0;
 }
@@ -105,6 +107,7 @@ void check_attr_words(const OpDef& def, std::span<const std::uint64_t> words) {
         if (attr.kind == AttrKind::choice && word[0] >= attr.choices.size())
             refuse("is none of its choices");
         if (attr.kind == AttrKind::text && !is_interned(word[0])) refuse("is no known text");
+        if (attr.kind == AttrKind::view) check_placement_words(def.name, {word, length});
         if (attr.kind == AttrKind::axes) {
             const std::uint64_t count = word[0] & 0xff;
             if (count > Shape::kMaxRank) refuse("has too many axes");
@@ -157,7 +160,7 @@ Ints Attrs::list(int index) const {
 
 const std::string& Attrs::text(int index) const { return ir::interned(*word(index)); }
 
-Attribute Attrs::get(int index) const {
+Attribute Attrs::get(int index, const Shape& result) const {
     switch (def_->attrs[static_cast<std::size_t>(index)].kind) {
         case AttrKind::boolean: return boolean(index);
         case AttrKind::integer: return integer(index);
@@ -168,6 +171,7 @@ Attribute Attrs::get(int index) const {
         case AttrKind::text: return text(index);
         case AttrKind::choice:
             return std::string(def_->attrs[static_cast<std::size_t>(index)].choices[*word(index)]);
+        case AttrKind::view: return placement(index, result);
     }
     __builtin_unreachable();
 }
@@ -242,6 +246,8 @@ void AttrWords::append(std::string_view op, const AttrDef& def, const Attribute&
                     push(static_cast<std::uint64_t>(it - def.choices.begin()));
                 },
                 std::get_if<std::string>(&value));
+        case AttrKind::view:
+            return take([&](const Placement& v) { placement(v); }, std::get_if<Placement>(&value));
     }
 }
 

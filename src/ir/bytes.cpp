@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
 
@@ -50,13 +51,15 @@ class Writer {
         raw64(a);
         raw64(b);
     }
-    void attribute(const Attribute& value) {
+    void attribute(const Attribute& value, const Shape& base) {
         if (const auto* boolean = std::get_if<bool>(&value)) number(*boolean ? 1 : 0);
         if (const auto* i = std::get_if<std::int64_t>(&value)) integer(*i);
         if (const auto* real = std::get_if<double>(&value)) raw64(Scalar(*real).bits().first);
         if (const auto* number = std::get_if<Scalar>(&value)) scalar(*number);
         if (const auto* ints = std::get_if<Ints>(&value)) list(*ints);
         if (const auto* string = std::get_if<std::string>(&value)) text(*string);
+        if (const auto* placement = std::get_if<Placement>(&value))
+            text(ir::placement_text(*placement, base));
     }
 };
 
@@ -116,7 +119,7 @@ class Reader {
         const std::uint64_t b = raw64();
         return Scalar::from_bits(static_cast<Kind>(kind & 3), (kind & 4) != 0, a, b);
     }
-    Attribute attribute(AttrKind kind) {
+    Attribute attribute(AttrKind kind, const Shape& base) {
         switch (kind) {
             case AttrKind::boolean: return number() != 0;
             case AttrKind::integer: return integer();
@@ -127,6 +130,7 @@ class Reader {
             case AttrKind::ints: return list();
             case AttrKind::choice:
             case AttrKind::text: return text();
+            case AttrKind::view: return ir::parse_placement(text(), base);
         }
         __builtin_unreachable();
     }
@@ -178,7 +182,8 @@ std::string Program::bytes() const {
         w.spec(operation.spec());
         const Attrs attrs = operation.attrs();
         for (std::size_t k = 0; k < operation.def().attrs.size(); ++k)
-            w.attribute(attrs.get(static_cast<int>(k)));
+            w.attribute(attrs.get(static_cast<int>(k), operation.spec().shape),
+                        operation.input_count() > 0 ? spec(operation.input(0)).shape : Shape());
     }
     w.number(results().size());
     for (const ProgramResult& result : results()) {
@@ -214,8 +219,10 @@ Program Program::from_bytes(std::string_view bytes) {
         std::vector<Value> inputs(r.count());
         for (Value& input : inputs) input = value();
         const TensorSpec stated = r.spec();
+        const Shape base = inputs.empty() ? Shape() : inputs[0].shape();
         AttrWords words;
-        for (const AttrDef& attr : def.attrs) words.append(def.name, attr, r.attribute(attr.kind));
+        for (const AttrDef& attr : def.attrs)
+            words.append(def.name, attr, r.attribute(attr.kind, base));
         const Value v = builder.op(ops[op], inputs, words.words(), &stated);
         if (!(v.spec() == stated)) {
             r.fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(),

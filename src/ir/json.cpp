@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ir/placement.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
@@ -21,7 +22,7 @@ Json list_json(const Ints& list) {
     return Json(std::vector<std::int64_t>(list.begin(), list.end()));
 }
 
-Json attr_json(const Attribute& value) {
+Json attr_json(const Attribute& value, const Shape& base) {
     struct Writer {
         Json operator()(bool v) const { return v; }
         Json operator()(std::int64_t v) const { return v; }
@@ -29,8 +30,10 @@ Json attr_json(const Attribute& value) {
         Json operator()(const Scalar& v) const { return v.str(); }
         Json operator()(const Ints& v) const { return list_json(v); }
         Json operator()(const std::string& v) const { return v; }
+        Json operator()(const Placement& v) const { return ir::placement_text(v, base); }
+        const Shape& base;
     };
-    return std::visit(Writer{}, value);
+    return std::visit(Writer{base}, value);
 }
 
 [[noreturn]] void fail(const std::string& what) { throw ArgumentError("program JSON: " + what); }
@@ -41,7 +44,7 @@ Ints list_of(const Json& json) {
     return Ints(std::span(values));
 }
 
-Attribute attr_of(const Json& json, const AttrDef& def) {
+Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base) {
     switch (def.kind) {
         case AttrKind::boolean: return json.get<bool>();
         case AttrKind::integer: return json.get<std::int64_t>();
@@ -49,6 +52,7 @@ Attribute attr_of(const Json& json, const AttrDef& def) {
         case AttrKind::ints: return list_of(json);
         case AttrKind::choice:
         case AttrKind::text: return json.get<std::string>();
+        case AttrKind::view: return ir::parse_placement(json.get<std::string>(), base);
         case AttrKind::real:
         case AttrKind::scalar: {
             const auto number = ir::parse_scalar(json.get<std::string>());
@@ -89,7 +93,9 @@ Program read(const Json& json) {
         for (const Json& input : op.at("inputs")) inputs.push_back(value(input));
         AttrWords words;
         for (const AttrDef& attr : def.attrs) {
-            words.append(def.name, attr, attr_of(op.at("attrs").at(std::string(attr.name)), attr));
+            words.append(def.name, attr,
+                         attr_of(op.at("attrs").at(std::string(attr.name)), attr,
+                                 inputs.empty() ? Shape() : inputs[0].shape()));
         }
         const TensorSpec stated = spec_of(op);
         const Value v = builder.op(id, inputs, words.words(), &stated);
@@ -125,7 +131,8 @@ std::string Program::json() const {
         Json attrs = Json::object();
         for (std::size_t k = 0; k < def.attrs.size(); ++k) {
             attrs[std::string(def.attrs[k].name)] =
-                attr_json(operation.attrs().get(static_cast<int>(k)));
+                attr_json(operation.attrs().get(static_cast<int>(k), operation.spec().shape),
+                          operation.input_count() > 0 ? spec(operation.input(0)).shape : Shape());
         }
         const TensorSpec spec = operation.spec();
         json["operations"].push_back({{"op", def.name},

@@ -19,11 +19,12 @@ namespace lazuli::ir {
 enum class State : std::uint8_t { lazy, in_flight, available, failed };
 
 /// What capture must know of a node's op without looking at its record; bits of Node::flags.
-enum Flag : std::uint8_t { kLeafFlag = 1, kKeepFlag = 2, kNamedFlag = 4 };
+enum Flag : std::uint8_t { kLeafFlag = 1, kKeepFlag = 2, kNamedFlag = 4, kViewFlag = 8 };
 
 inline std::uint8_t flags_of(const OpDef& def) {
     return static_cast<std::uint8_t>((has(def.traits, Trait::leaf) ? kLeafFlag : 0) |
-                                     (has(def.traits, Trait::keep_if_held) ? kKeepFlag : 0));
+                                     (has(def.traits, Trait::keep_if_held) ? kKeepFlag : 0) |
+                                     (has(def.traits, Trait::view) ? kViewFlag : 0));
 }
 
 /// Set while a thread computes the node; others wait on it. Defined by the runtime.
@@ -81,7 +82,16 @@ struct Node : NodeHeader {
         return {word_count > kInlineWords ? words_far : words_inline, word_count};
     }
     Attrs attrs() const { return {op_def(op), words()}; }
+    /// A view keeps its operand for life and has no value of its own.
+    bool is_view() const { return (flags & kViewFlag) != 0; }
 };
+
+/// The node that has, or will have, the value that is looked at.
+inline Node* owner_of(Node* node) {
+    while (node->is_view()) node = node->inputs_inline[0];
+    return node;
+}
+inline const Node& owner_of(const Node& node) { return *owner_of(const_cast<Node*>(&node)); }
 
 static_assert(sizeof(Node) == 192, "a node is three cache lines");
 

@@ -5,6 +5,7 @@
 //   ")" {name "=" attribute} ":" spec result     = value ["as" name] value      = name | "%"name
 //   spec       = dtype "[" [integer {"," integer}] "]"
 //   attribute  = "true" | "false" | number | "[" integers "]" | quoted text
+//   a view has no name before it: movement {">" movement} ["filled" number]
 //
 // Values may have any name; a named value that is returned gives its name to the result. `//`
 // starts a comment.
@@ -16,6 +17,7 @@
 #include <map>
 #include <set>
 
+#include "ir/placement.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
@@ -185,7 +187,21 @@ class Parser {
         }
         return *v;
     }
-    Attribute attribute(AttrKind kind) {
+    /// Movements end where the type begins; `base` is the shape they start from.
+    Placement placement(const Shape& base) {
+        skip();
+        const std::size_t start = at_;
+        at_ = std::min(text_.find_first_of(":\n", at_), text_.size());
+        std::string_view text = text_.substr(start, at_ - start);
+        while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+        try {
+            return ir::parse_placement(text, base);
+        } catch (const ParseError& e) {
+            at_ = start + static_cast<std::size_t>(e.column) - 1;
+            fail(std::string(e.what()).substr(std::string_view(e.what()).find(": ") + 2));
+        }
+    }
+    Attribute attribute(AttrKind kind, const Shape& base) {
         switch (kind) {
             case AttrKind::boolean: {
                 const Scalar v = number();
@@ -199,6 +215,7 @@ class Parser {
             case AttrKind::ints: return integers();
             case AttrKind::text: return quoted();
             case AttrKind::choice: return word("a name");
+            case AttrKind::view: return placement(base);
         }
         __builtin_unreachable();
     }
@@ -225,7 +242,12 @@ class Parser {
             expect(')');
         }
         AttrWords words;
+        const Shape base = inputs.empty() ? Shape() : inputs[0].shape();
         for (const AttrDef& attr : def.attrs) {
+            if (attr.kind == AttrKind::view) {
+                words.placement(placement(base));
+                continue;
+            }
             skip();
             const std::size_t attr_start = at_;
             if (peek() == ':' || word("an attribute") != attr.name) {
@@ -233,7 +255,7 @@ class Parser {
                 fail(fmt::format("{}: the attribute '{}' expected", def.name, attr.name));
             }
             expect('=');
-            words.append(def.name, attr, attribute(attr.kind));
+            words.append(def.name, attr, attribute(attr.kind, base));
         }
         expect(':');
         const TensorSpec stated = spec();

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "ir/placement.h"
 #include "ir/text.h"
 #include "lazuli/program.h"
 
@@ -81,7 +82,8 @@ std::string quoted(std::string_view text) {
     return out + '"';
 }
 
-std::string attr_text(AttrKind kind, const Attribute& value) {
+/// `base` is the shape of the first operand, which movements start from.
+std::string attr_text(AttrKind kind, const Attribute& value, const Shape& base) {
     if (kind == AttrKind::choice) return std::get<std::string>(value);
     struct Printer {
         std::string operator()(bool v) const { return v ? "true" : "false"; }
@@ -90,8 +92,10 @@ std::string attr_text(AttrKind kind, const Attribute& value) {
         std::string operator()(const Scalar& v) const { return v.str(); }
         std::string operator()(const Ints& v) const { return v.str(); }
         std::string operator()(const std::string& v) const { return quoted(v); }
+        std::string operator()(const Placement& v) const { return ir::placement_text(v, base); }
+        const Shape& base;
     };
-    return std::visit(Printer{}, value);
+    return std::visit(Printer{base}, value);
 }
 
 }  // namespace
@@ -113,11 +117,17 @@ std::string Program::str() const {
         }
         out += ')';
         const Attrs attrs = operation.attrs();
+        const TensorSpec spec = operation.spec();
+        const Shape base =
+            operation.input_count() > 0 ? this->spec(operation.input(0)).shape : Shape();
         for (std::size_t k = 0; k < def.attrs.size(); ++k) {
-            fmt::format_to(std::back_inserter(out), " {}={}", def.attrs[k].name,
-                           attr_text(def.attrs[k].kind, attrs.get(static_cast<int>(k))));
+            const AttrKind kind = def.attrs[k].kind;
+            out += ' ';
+            if (kind != AttrKind::view)
+                fmt::format_to(std::back_inserter(out), "{}=", def.attrs[k].name);
+            out += attr_text(kind, attrs.get(static_cast<int>(k), spec.shape), base);
         }
-        fmt::format_to(std::back_inserter(out), " : {}\n", operation.spec().str());
+        fmt::format_to(std::back_inserter(out), " : {}\n", spec.str());
     }
     out += "  return";
     for (std::size_t i = 0; i < results().size(); ++i) {

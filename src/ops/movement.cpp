@@ -1,11 +1,12 @@
 // Ops that rearrange elements and compute nothing. They move whole elements, so their meaning is
-// the same for every type.
+// the same for every type: a change of the view through which the operand is read.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "ir/placement.h"
 #include "ops/eval.h"
 #include "ops/table.h"
 
@@ -13,17 +14,33 @@ namespace lazuli::ops {
 
 namespace {
 
-/// Result element i is operand element at(i).
-void copy_elements(const EvalArgs& args, const HostArray& from, std::int64_t start,
-                   const Ints& strides, const Shape& shape) {
+/// The meaning of every movement: each element comes from where the view says.
+void evaluate_moved(const EvalArgs& args) {
+    const Shape& from = args.inputs[0].spec->shape;
+    Placement placement{ShapeTracker(ir::dims_of(from))};
+    args.op.move(placement, args.attrs, args.spec->shape);
     const std::size_t size = size_of(args.spec->dtype);
-    const auto* in = static_cast<const unsigned char*>(from.data);
+    alignas(16) unsigned char fill[16];
+    store_scalar(placement.fill.value_or(0), args.spec->dtype, fill);
+    const auto* in = static_cast<const unsigned char*>(args.inputs[0].data);
     auto* out = static_cast<unsigned char*>(args.out);
-    for_each_offset(shape, strides, [&](std::int64_t i, std::int64_t offset) {
-        std::memcpy(out + static_cast<std::size_t>(i) * size,
-                    in + static_cast<std::size_t>(start + offset) * size, size);
-    });
+    const std::int64_t count = args.spec->shape.numel();
+    std::vector<std::int64_t> position(args.spec->shape.size(), 0);
+    for (std::int64_t i = 0; i < count; ++i, out += size) {
+        const auto index = placement.tracker.at(position);
+        std::memcpy(out, index ? in + static_cast<std::size_t>(*index) * size : fill, size);
+        for (std::size_t d = position.size();
+             d > 0 && ++position[d - 1] == args.spec->shape[static_cast<int>(d - 1)];)
+            position[--d] = 0;
+    }
 }
+
+void move_view(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const Placement next = attrs.placement(0, result);
+    placement = {placement.tracker.compose(next.tracker), next.fill};
+}
+
+TensorSpec infer_view(const InferArgs& args);
 
 void require_same_type(const InferArgs& args) {
     if (args.wanted->dtype != args.inputs[0]->dtype) {
@@ -63,9 +80,23 @@ TensorSpec infer_reshape(const InferArgs& args) {
     return {args.inputs[0]->dtype, std::move(to)};
 }
 
-void evaluate_reshape(const EvalArgs& args) {
-    const auto bytes = static_cast<std::size_t>(args.spec->nbytes());
-    if (bytes > 0) std::memcpy(args.out, args.inputs[0].data, bytes);
+void move_reshape(Placement& placement, const Attrs&, const Shape& result) {
+    placement.tracker.reshape_to(ir::dims_of(result));
+}
+
+TensorSpec infer_view(const InferArgs& args) {
+    require_same_type(args);
+    const Placement placement = args.attrs.placement(0, args.wanted->shape);
+    placement.tracker.ensure_fits("view", ir::dims_of(args.inputs[0]->shape));
+    // One form a view: programs that mean the same are the same.
+    AttrWords words;
+    words.placement(placement);
+    if (!std::ranges::equal(words.words(), args.attrs.words())) {
+        throw ArgumentError(fmt::format("view: {} of {} is not in its simplest form",
+                                        ir::placement_text(placement, args.inputs[0]->shape),
+                                        args.inputs[0]->str()));
+    }
+    return *args.wanted;
 }
 
 TensorSpec infer_permute(const InferArgs& args) {
@@ -87,12 +118,16 @@ TensorSpec infer_permute(const InferArgs& args) {
     return out;
 }
 
-void evaluate_permute(const EvalArgs& args) {
-    const Ints dense = dense_strides(args.inputs[0].spec->shape);
-    Ints strides;
-    for (const std::int64_t axis : args.attrs.list(0))
-        strides.push_back(dense[static_cast<int>(axis)]);
-    copy_elements(args, args.inputs[0], 0, strides, args.spec->shape);
+using AxisList = detail::SmallVector<int, 6>;
+
+AxisList axes_of(const Ints& list) {
+    AxisList axes;
+    for (const std::int64_t axis : list) axes.push_back(static_cast<int>(axis));
+    return axes;
+}
+
+void move_permute(Placement& placement, const Attrs& attrs, const Shape&) {
+    placement.tracker.permute_by(axes_of(attrs.list(0)));
 }
 
 TensorSpec infer_broadcast(const InferArgs& args) {
@@ -112,10 +147,14 @@ TensorSpec infer_broadcast(const InferArgs& args) {
     return *args.wanted;
 }
 
-void evaluate_broadcast(const EvalArgs& args) {
-    copy_elements(args, args.inputs[0], 0,
-                  broadcast_strides(args.inputs[0].spec->shape, args.spec->shape),
-                  args.spec->shape);
+void move_broadcast(Placement& placement, const Attrs&, const Shape& result) {
+    ShapeTracker& tracker = placement.tracker;
+    if (tracker.rank() != result.size()) {
+        Dims wide(result.size() - tracker.rank(), Dim(1));
+        for (const Dim size : tracker.shape()) wide.push_back(size);
+        tracker.reshape_to(wide);
+    }
+    tracker.expand_to(ir::dims_of(result));
 }
 
 enum : int { kStarts, kSizes, kSteps };
@@ -149,19 +188,253 @@ TensorSpec infer_slice(const InferArgs& args) {
     return {args.inputs[0]->dtype, sizes};
 }
 
-void evaluate_slice(const EvalArgs& args) {
-    if (args.spec->shape.numel() == 0) return;
-    const Ints dense = dense_strides(args.inputs[0].spec->shape);
-    const Ints starts = args.attrs.list(kStarts);
-    const Ints steps = args.attrs.list(kSteps);
-    Ints strides;
-    std::int64_t first = 0;
-    for (int i = 0; i < dense.rank(); ++i) {
-        // A dimension of one element is not walked; its step may be anything.
-        strides.push_back(args.spec->shape[i] > 1 ? dense[i] * steps[i] : 0);
-        first += dense[i] * starts[i];
+void move_slice(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const Ints starts = attrs.list(kStarts);
+    const Ints steps = attrs.list(kSteps);
+    DimRanges ranges;
+    detail::SmallVector<std::int64_t, 6> walked;
+    for (int i = 0; i < starts.rank(); ++i) {
+        // From the lowest to the highest position; a negative step walks them backwards.
+        const std::int64_t count = result[i];
+        const std::int64_t last = count > 1 ? starts[i] + (count - 1) * steps[i] : starts[i];
+        const std::int64_t low = std::min(starts[i], last);
+        ranges.push_back(count == 0 ? DimRange{0, 0}
+                                    : DimRange{low, std::max(starts[i], last) + 1});
+        walked.push_back(count > 1 ? steps[i] : 1);
     }
-    copy_elements(args, args.inputs[0], first, strides, args.spec->shape);
+    placement.tracker.shrink_to(ranges);
+    placement.tracker.stride_by(walked);
+}
+
+enum : int { kBefore, kAfter, kValue };
+
+TensorSpec infer_pad(const InferArgs& args) {
+    const TensorSpec& from = *args.inputs[0];
+    const Ints before = args.attrs.list(kBefore);
+    const Ints after = args.attrs.list(kAfter);
+    const auto refuse = [&](const std::string& why) {
+        throw ShapeError(fmt::format("pad: {} before and {} behind {}: {}", before.str(),
+                                     after.str(), from.shape.str(), why),
+                         from.shape.str(), before.str());
+    };
+    if (before.rank() != from.shape.rank() || after.rank() != from.shape.rank())
+        refuse("one number a dimension is needed on each side");
+    TensorSpec out = from;
+    for (int i = 0; i < from.shape.rank(); ++i) {
+        const std::int64_t size = from.shape[i];
+        if (before[i] < -size || after[i] < -size || before[i] + after[i] < -size)
+            refuse(fmt::format("more than all of dimension {} is taken away", i));
+        if (__builtin_add_overflow(size, before[i], &out.shape[i]) ||
+            __builtin_add_overflow(out.shape[i], after[i], &out.shape[i]))
+            refuse("the size does not fit 64 bits");
+    }
+    return out;
+}
+
+void move_pad(Placement& placement, const Attrs& attrs, const Shape&) {
+    const Ints before = attrs.list(kBefore);
+    const Ints after = attrs.list(kAfter);
+    DimRanges amounts;
+    for (int i = 0; i < before.rank(); ++i) amounts.push_back({before[i], after[i]});
+    placement.tracker.pad_by(amounts);
+    placement.fill = attrs.scalar(kValue);
+}
+
+TensorSpec infer_flip(const InferArgs& args) {
+    const Ints axes = args.attrs.list(0);
+    std::uint64_t seen = 0;
+    for (const std::int64_t axis : axes) {
+        const bool twice = axis < 64 && (seen >> axis & 1) != 0;
+        if (twice || axis >= args.inputs[0]->shape.rank()) {
+            throw IndexError(fmt::format("flip: axis {} {} for {}", axis,
+                                         twice ? "twice" : "out of range",
+                                         args.inputs[0]->shape.str()));
+        }
+        seen |= std::uint64_t{1} << axis;
+    }
+    return *args.inputs[0];
+}
+
+void move_flip(Placement& placement, const Attrs& attrs, const Shape&) {
+    placement.tracker.flip_along(axes_of(attrs.list(0)));
+}
+
+/// An axis of the operand that an attribute names; IndexError where it has no such axis.
+int axis_of(const InferArgs& args, int attribute) {
+    const std::int64_t axis = args.attrs.integer(attribute);
+    if (axis < 0) throw IndexError(fmt::format("{}: axis {} is negative", args.op.name, axis));
+    return static_cast<int>(ensure_axis(args.op.name, axis, args.inputs[0]->shape));
+}
+
+enum : int { kUnfoldAxis, kUnfoldSize, kUnfoldStep };
+
+TensorSpec infer_unfold(const InferArgs& args) {
+    const int axis = axis_of(args, kUnfoldAxis);
+    const std::int64_t size = args.attrs.integer(kUnfoldSize);
+    const std::int64_t step = args.attrs.integer(kUnfoldStep);
+    TensorSpec out = *args.inputs[0];
+    if (size < 0 || size > out.shape[axis] || step < 1) {
+        throw ShapeError(fmt::format("unfold: windows of {} every {} along dimension {} of {}",
+                                     size, step, axis, out.shape.str()),
+                         fmt::format("at most {}", out.shape[axis]), fmt::format("{}", size));
+    }
+    out.shape[axis] = (out.shape[axis] - size) / step + 1;
+    out.shape.push_back(size);
+    return out;
+}
+
+void move_unfold(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const auto axis = static_cast<std::size_t>(attrs.integer(kUnfoldAxis));
+    View view = View::contiguous(placement.tracker.shape());
+    const Dim stride = view.strides[axis];
+    view.strides[axis] = stride * attrs.integer(kUnfoldStep);
+    view.shape = ir::dims_of(result);
+    view.strides.push_back(stride);
+    placement.tracker.put_on_top(std::move(view));
+}
+
+enum : int { kDiagonalOffset, kDiagonalFirst, kDiagonalSecond };
+
+TensorSpec infer_diagonal(const InferArgs& args) {
+    const int first = axis_of(args, kDiagonalFirst);
+    const int second = axis_of(args, kDiagonalSecond);
+    const std::int64_t offset = args.attrs.integer(kDiagonalOffset);
+    const Shape& from = args.inputs[0]->shape;
+    if (first == second)
+        throw IndexError(fmt::format("diagonal: axis {} twice for {}", first, from.str()));
+    TensorSpec out{args.inputs[0]->dtype, {}};
+    for (int i = 0; i < from.rank(); ++i) {
+        if (i != first && i != second) out.shape.push_back(from[i]);
+    }
+    // Positions (i, i + offset), or (i - offset, i), that lie inside.
+    const std::int64_t rows =
+        offset < 0 ? (offset < -from[first] ? 0 : from[first] + offset) : from[first];
+    const std::int64_t columns =
+        offset > 0 ? (offset > from[second] ? 0 : from[second] - offset) : from[second];
+    out.shape.push_back(std::min(rows, columns));
+    return out;
+}
+
+void move_diagonal(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const std::int64_t offset = attrs.integer(kDiagonalOffset);
+    const auto first = static_cast<std::size_t>(attrs.integer(kDiagonalFirst));
+    const auto second = static_cast<std::size_t>(attrs.integer(kDiagonalSecond));
+    const View all = View::contiguous(placement.tracker.shape());
+    View view;
+    view.shape = ir::dims_of(result);
+    if (view.numel() == Dim(0)) {
+        placement.tracker = ShapeTracker(View::contiguous(view.shape));
+        return;
+    }
+    for (std::size_t i = 0; i < all.shape.size(); ++i) {
+        if (i != first && i != second) view.strides.push_back(all.strides[i]);
+    }
+    view.strides.push_back(all.strides[first] + all.strides[second]);
+    view.offset = offset < 0 ? all.strides[first] * -offset : all.strides[second] * offset;
+    placement.tracker.put_on_top(std::move(view));
+}
+
+enum : int { kRollShift, kRollAxis };
+
+TensorSpec infer_roll(const InferArgs& args) {
+    (void)axis_of(args, kRollAxis);
+    return *args.inputs[0];
+}
+
+/// Two copies side by side, of which the part is taken that starts where the first element goes.
+void move_roll(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const int axis = static_cast<int>(attrs.integer(kRollAxis));
+    const std::int64_t size = result[axis];
+    if (size == 0) return;
+    const std::int64_t shift = ((attrs.integer(kRollShift) % size) + size) % size;
+    if (shift == 0) return;
+    Dims once;
+    Dims twice;
+    Dims joined;
+    DimRanges part;
+    for (int i = 0; i < result.rank(); ++i) {
+        if (i == axis) {
+            once.push_back(1);
+            twice.push_back(2);
+        }
+        once.push_back(result[i]);
+        twice.push_back(result[i]);
+        joined.push_back(i == axis ? 2 * size : result[i]);
+        part.push_back(i == axis ? DimRange{size - shift, 2 * size - shift}
+                                 : DimRange{0, result[i]});
+    }
+    placement.tracker.reshape_to(once);
+    placement.tracker.expand_to(twice);
+    placement.tracker.reshape_to(joined);
+    placement.tracker.shrink_to(part);
+}
+
+enum : int { kRepeatCount, kRepeatAxis };
+
+TensorSpec infer_repeat(const InferArgs& args) {
+    const int axis = axis_of(args, kRepeatAxis);
+    const std::int64_t count = args.attrs.integer(kRepeatCount);
+    TensorSpec out = *args.inputs[0];
+    if (count < 0 || __builtin_mul_overflow(out.shape[axis], count, &out.shape[axis])) {
+        throw ShapeError(fmt::format("repeat: dimension {} of {} {} times", axis,
+                                     args.inputs[0]->shape.str(), count),
+                         "a count >= 0", fmt::format("{}", count));
+    }
+    return out;
+}
+
+void move_repeat(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const int axis = static_cast<int>(attrs.integer(kRepeatAxis));
+    Dims once;
+    Dims many;
+    const Dims from = placement.tracker.shape();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        once.push_back(from[i]);
+        many.push_back(from[i]);
+        if (static_cast<int>(i) == axis) {
+            once.push_back(1);
+            many.push_back(attrs.integer(kRepeatCount));
+        }
+    }
+    placement.tracker.reshape_to(once);
+    placement.tracker.expand_to(many);
+    placement.tracker.reshape_to(ir::dims_of(result));
+}
+
+TensorSpec infer_tile(const InferArgs& args) {
+    const Ints counts = args.attrs.list(0);
+    TensorSpec out = *args.inputs[0];
+    const auto refuse = [&](const char* why) {
+        throw ShapeError(fmt::format("tile: {} times {}: {}", counts.str(), out.shape.str(), why),
+                         out.shape.str(), counts.str());
+    };
+    if (counts.rank() != out.shape.rank()) refuse("one count a dimension is needed");
+    for (int i = 0; i < counts.rank(); ++i) {
+        if (counts[i] < 0 || __builtin_mul_overflow(out.shape[i], counts[i], &out.shape[i]))
+            refuse("a count is negative or too large");
+    }
+    return out;
+}
+
+void move_tile(Placement& placement, const Attrs& attrs, const Shape& result) {
+    const Ints counts = attrs.list(0);
+    Dims once;
+    Dims many;
+    const Dims from = placement.tracker.shape();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        once.push_back(1);
+        once.push_back(from[i]);
+        many.push_back(counts[static_cast<int>(i)]);
+        many.push_back(from[i]);
+    }
+    placement.tracker.reshape_to(once);
+    placement.tracker.expand_to(many);
+    placement.tracker.reshape_to(ir::dims_of(result));
+}
+
+void evaluate_contiguous(const EvalArgs& args) {
+    const auto bytes = static_cast<std::size_t>(args.spec->nbytes());
+    if (bytes > 0) std::memcpy(args.out, args.inputs[0].data, bytes);
 }
 
 TensorSpec infer_concat(const InferArgs& args) {
@@ -212,17 +485,46 @@ void evaluate_concat(const EvalArgs& args) {
     }
 }
 
+std::vector<Case> view_cases() {
+    const auto of = [](Shape base, std::string_view movements) {
+        const ShapeTracker tracker = parse_movements(movements, ir::dims_of(base));
+        return Case{{base}, {Placement{tracker, Scalar(0)}}, ir::shape_of(tracker.shape())};
+    };
+    return {
+        of({2, 6}, "reshape[3,4] > permute(1,0)"),
+        of({3, 4}, "permute(1,0) | reshape[12]"),
+        of({3, 4}, "pad[(1,0),(0,2)] > flip(1)"),
+        of({3, 4}, "pad[(1,1),(0,0)] | reshape[4,5]"),
+        of({5}, "strided[3,3](1,1)"),
+        of({0, 2}, "permute(1,0)"),
+        of({1}, "expand[3]"),
+    };
+}
+
 }  // namespace
 
 std::vector<OpDef> movement() {
     return {
+        {
+            .name = "view",
+            .doc = "Elements where a chain of movements puts them; what the movements below are "
+                   "recorded as.",
+            .edge = "Positions that no movement fills have the number given for padding.",
+            .traits = Trait::movement | Trait::shaped | Trait::view,
+            .attrs = {{"view", AttrKind::view}},
+            .infer = infer_view,
+            .move = move_view,
+            .evaluate = evaluate_moved,
+            .cases = view_cases(),
+        },
         {
             .name = "reshape",
             .doc = "The same elements in row-major order under another shape; one size may be -1.",
             .edge = "Works on empty tensors; -1 needs the other sizes to be non-zero.",
             .traits = Trait::movement | Trait::shaped,
             .infer = infer_reshape,
-            .evaluate = evaluate_reshape,
+            .move = move_reshape,
+            .evaluate = evaluate_moved,
             .cases = {{{{2, 6}}, {}, Shape{3, 4}},
                       {{{4}}, {}, Shape{2, 1, 2}},
                       {{{}}, {}, Shape{1, 1}},
@@ -234,7 +536,8 @@ std::vector<OpDef> movement() {
             .traits = Trait::movement,
             .attrs = {{"axes", AttrKind::axes}},
             .infer = infer_permute,
-            .evaluate = evaluate_permute,
+            .move = move_permute,
+            .evaluate = evaluate_moved,
             .cases = {{{{2, 3, 4}}, {Ints{2, 0, 1}}},
                       {{{3, 4}}, {Ints{1, 0}}},
                       {{{}}, {Ints{}}},
@@ -246,7 +549,8 @@ std::vector<OpDef> movement() {
             .edge = "A dimension of size 1 may become 0.",
             .traits = Trait::movement | Trait::shaped,
             .infer = infer_broadcast,
-            .evaluate = evaluate_broadcast,
+            .move = move_broadcast,
+            .evaluate = evaluate_moved,
             .cases = {{{{3, 1}}, {}, Shape{2, 3, 4}},
                       {{{}}, {}, Shape{3}},
                       {{{1}}, {}, Shape{0}},
@@ -265,12 +569,115 @@ std::vector<OpDef> movement() {
                       {"sizes", AttrKind::ints},
                       {"steps", AttrKind::ints}},
             .infer = infer_slice,
-            .evaluate = evaluate_slice,
+            .move = move_slice,
+            .evaluate = evaluate_moved,
             .cases = {{{{5, 6}}, {Ints{1, 5}, Ints{2, 3}, Ints{2, -2}}},
                       {{{4}}, {Ints{0}, Ints{0}, Ints{1}}},
                       {{{4}}, {Ints{3}, Ints{4}, Ints{-1}}},
                       {{{}}, {Ints{}, Ints{}, Ints{}}},
                       {{{0, 2}}, {Ints{0, 1}, Ints{0, 1}, Ints{1, 7}}}},
+        },
+        {
+            .name = "pad",
+            .doc = "The tensor with a number put before and behind each dimension; negative counts "
+                   "take elements away.",
+            .edge = "The number is converted to the tensor's type.",
+            .traits = Trait::movement,
+            .attrs = {{"before", AttrKind::ints},
+                      {"after", AttrKind::ints},
+                      {"value", AttrKind::scalar}},
+            .infer = infer_pad,
+            .move = move_pad,
+            .evaluate = evaluate_moved,
+            .cases = {{{{2, 3}}, {Ints{1, 0}, Ints{0, 2}, Scalar(0)}},
+                      {{{4}}, {Ints{-1}, Ints{2}, Scalar(1)}},
+                      {{{0, 2}}, {Ints{1, 0}, Ints{1, 0}, Scalar(1)}},
+                      {{{3}}, {Ints{-2}, Ints{-1}, Scalar(0)}}},
+        },
+        {
+            .name = "flip",
+            .doc = "The elements along axes in reverse order.",
+            .traits = Trait::movement,
+            .attrs = {{"axes", AttrKind::axes}},
+            .infer = infer_flip,
+            .move = move_flip,
+            .evaluate = evaluate_moved,
+            .cases = {{{{2, 3}}, {Ints{0}}}, {{{2, 3}}, {Ints{0, 1}}}, {{{0, 2}}, {Ints{1}}}},
+        },
+        {
+            .name = "unfold",
+            .doc = "Windows along an axis, of a size and every so many steps, as a new last axis.",
+            .edge = "A window larger than the axis is an error.",
+            .traits = Trait::movement,
+            .attrs = {{"axis", AttrKind::integer},
+                      {"size", AttrKind::integer},
+                      {"step", AttrKind::integer}},
+            .infer = infer_unfold,
+            .move = move_unfold,
+            .evaluate = evaluate_moved,
+            .cases = {{{{7}}, {std::int64_t{0}, std::int64_t{3}, std::int64_t{2}}},
+                      {{{2, 5, 3}}, {std::int64_t{1}, std::int64_t{2}, std::int64_t{1}}}},
+        },
+        {
+            .name = "diagonal",
+            .doc = "The elements whose positions along two axes differ by an offset, as a new last "
+                   "axis.",
+            .edge = "An offset beyond the corner gives none.",
+            .traits = Trait::movement,
+            .attrs = {{"offset", AttrKind::integer},
+                      {"first", AttrKind::integer},
+                      {"second", AttrKind::integer}},
+            .infer = infer_diagonal,
+            .move = move_diagonal,
+            .evaluate = evaluate_moved,
+            .cases = {{{{3, 4}}, {std::int64_t{0}, std::int64_t{0}, std::int64_t{1}}},
+                      {{{3, 4}}, {std::int64_t{2}, std::int64_t{0}, std::int64_t{1}}},
+                      {{{3, 4}}, {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}}},
+                      {{{3, 4}}, {std::int64_t{-7}, std::int64_t{0}, std::int64_t{1}}},
+                      {{{2, 3, 4}}, {std::int64_t{0}, std::int64_t{2}, std::int64_t{0}}}},
+        },
+        {
+            .name = "roll",
+            .doc =
+                "The elements along an axis moved on by a number of positions; what leaves at one "
+                "end comes back at the other.",
+            .traits = Trait::movement,
+            .attrs = {{"shift", AttrKind::integer}, {"axis", AttrKind::integer}},
+            .infer = infer_roll,
+            .move = move_roll,
+            .evaluate = evaluate_moved,
+            .cases = {{{{5}}, {std::int64_t{2}, std::int64_t{0}}},
+                      {{{2, 4}}, {std::int64_t{-5}, std::int64_t{1}}},
+                      {{{0, 2}}, {std::int64_t{1}, std::int64_t{0}}}},
+        },
+        {
+            .name = "repeat",
+            .doc = "Each element along an axis several times in a row.",
+            .traits = Trait::movement,
+            .attrs = {{"count", AttrKind::integer}, {"axis", AttrKind::integer}},
+            .infer = infer_repeat,
+            .move = move_repeat,
+            .evaluate = evaluate_moved,
+            .cases = {{{{2, 3}}, {std::int64_t{2}, std::int64_t{1}}},
+                      {{{2, 3}}, {std::int64_t{3}, std::int64_t{0}}},
+                      {{{2, 3}}, {std::int64_t{0}, std::int64_t{0}}}},
+        },
+        {
+            .name = "tile",
+            .doc = "The whole tensor side by side, so many times along each dimension.",
+            .traits = Trait::movement,
+            .attrs = {{"counts", AttrKind::ints}},
+            .infer = infer_tile,
+            .move = move_tile,
+            .evaluate = evaluate_moved,
+            .cases = {{{{2, 3}}, {Ints{2, 1}}}, {{{2, 3}}, {Ints{1, 3}}}, {{{3}}, {Ints{0}}}},
+        },
+        {
+            .name = "contiguous",
+            .doc = "The elements of a view in row-major order in memory of their own; what is no "
+                   "view is returned as it is.",
+            .traits = Trait::elementwise | Trait::same_type,
+            .evaluate = evaluate_contiguous,
         },
         {
             .name = "concat",

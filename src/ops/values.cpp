@@ -26,6 +26,10 @@ ValueCall& ValueCall::arg(bool v) {
     words_.boolean(v);
     return *this;
 }
+ValueCall& ValueCall::arg(std::int64_t v) {
+    words_.integer(v);
+    return *this;
+}
 ValueCall& ValueCall::arg(double v) {
     words_.real(v);
     return *this;

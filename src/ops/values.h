@@ -19,6 +19,7 @@ class ValueCall {
     ValueCall& arg(Axis v);
     ValueCall& arg(const Axes& v);
     ValueCall& arg(bool v);
+    ValueCall& arg(std::int64_t v);
     ValueCall& arg(double v);
     ValueCall& arg(Activation v);
     ValueCall& arg(const Shape& v);

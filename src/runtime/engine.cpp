@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "ir/arena.h"
 #include "ir/graph.h"
 #include "ir/layout.h"
+#include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/graph.h"
 #include "plan/cache.h"
@@ -415,9 +417,46 @@ void evaluate(std::span<Node* const> targets, bool keep_held) {
     }
 }
 
-void eval(std::span<Node* const> targets) { evaluate(targets, true); }
+/// A view has no value of its own: its base has.
+void eval(std::span<Node* const> targets) {
+    std::vector<Node*> owners;
+    for (Node* target : targets) owners.push_back(ir::owner_of(target));
+    evaluate(owners, true);
+}
 
-void download(const Node& node, void* out) { read_dense(node.value->binding, node.spec, out); }
+void download(const Node& node, void* out);
+
+/// The elements that a view picks out of its base, dense at `out` in the host's memory.
+void read_view(const Node& view, void* out) {
+    const Node& base = *view.inputs_inline[0];
+    const Placement placement = ir::placement_of(view.words(), view.spec.shape);
+    // Views of views are there where their padding differs.
+    const Binding* from = base.is_view() ? nullptr : &base.value->binding;
+    const unsigned char* host = nullptr;
+    if (from != nullptr && from->dense && from->buffer->host_data() != nullptr)
+        host = static_cast<const unsigned char*>(from->buffer->host_data()) + from->offset;
+    std::vector<unsigned char> copy;
+    if (host == nullptr) {
+        copy.resize(static_cast<std::size_t>(base.spec.nbytes()));
+        download(base, copy.data());
+        host = copy.data();
+    }
+    const View& top = placement.tracker.top();
+    if (placement.tracker.size() == 1 && top.mask.empty()) {
+        const auto element = static_cast<std::int64_t>(size_of(view.spec.dtype));
+        Ints strides;
+        for (const Dim stride : top.strides) strides.push_back(stride.value() * element);
+        ir::copy_dense(host + top.offset.value() * element, strides, view.spec, out);
+        return;
+    }
+    op_def(view.op).evaluate(
+        {op_def(view.op), view.attrs(), std::array{HostArray{host, &base.spec}}, &view.spec, out});
+}
+
+void download(const Node& node, void* out) {
+    if (node.is_view()) return read_view(node, out);
+    read_dense(node.value->binding, node.spec, out);
+}
 
 const ir::Engine& engine_table() {
     static const ir::Engine table{

@@ -78,63 +78,67 @@ ShapeTracker ShapeTracker::simplify() const {
     return out;
 }
 
-ShapeTracker ShapeTracker::reshape(std::span<const Dim> shape) const {
+void ShapeTracker::reshape_to(std::span<const Dim> shape) {
     const Dim before = top_.numel();
-    View next = View::contiguous(shape);
-    const Truth same = equal(before, next.numel());
-    const bool negative =
-        std::any_of(shape.begin(), shape.end(), [](Dim size) { return !sure(at_least(size, 0)); });
+    Dim after = 1;
+    bool negative = false;
+    for (const Dim size : shape) {
+        after = after * size;
+        negative = negative || !sure(at_least(size, 0));
+    }
+    const Truth same = equal(before, after);
     if (same != Truth::yes || negative) {
         const std::string why =
             negative ? "a size may be negative"
-                     : fmt::format("{} vs {} elements{}", before.str(), next.numel().str(),
+                     : fmt::format("{} vs {} elements{}", before.str(), after.str(),
                                    same == Truth::no ? "" : ", which need not be equal");
         throw ShapeError(fmt::format("reshape: cannot make {} of {} ({})", views::text(shape),
                                      views::text(top_.shape), why),
                          views::text(shape), views::text(top_.shape));
     }
-    return strided(std::move(next));
+    if (!below_.empty() || !top_.is_contiguous()) return put_on_top(View::contiguous(shape));
+    views::make_contiguous(top_, shape);
 }
 
-ShapeTracker ShapeTracker::strided(View view) const {
+void ShapeTracker::put_on_top(View view) {
     views::normalize(view);
-    ShapeTracker out(std::move(view));
     // A row-major top says nothing: its positions are its indices.
     if (top_.is_contiguous()) {
-        out.below_ = below_;
+        top_ = std::move(view);
+        settle();
+    } else if (auto merged = merge(top_, view)) {
+        top_ = *std::move(merged);
+        settle();
     } else {
-        out.below_.reserve(size());
-        out.below_ = below_;
-        out.below_.push_back(top_);
+        below_.push_back(std::move(top_));
+        top_ = std::move(view);
     }
-    out.settle();
-    return out;
 }
 
-ShapeTracker ShapeTracker::permute(std::span<const int> axes) const {
+void ShapeTracker::permute_by(std::span<const int> axes) {
     ensure_count("permute", axes.size(), top_.shape);
-    ShapeTracker out = *this;
     std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-        const auto from = static_cast<std::size_t>(axes[i]);
-        if (axes[i] < 0 || from >= rank() || (seen >> from & 1) != 0) {
-            throw IndexError(fmt::format("permute: axis {} {} for {}", axes[i],
-                                         axes[i] >= 0 && from < rank() ? "twice" : "out of range",
+    for (const int axis : axes) {
+        const bool inside = axis >= 0 && static_cast<std::size_t>(axis) < rank();
+        if (!inside || (seen >> axis & 1) != 0) {
+            throw IndexError(fmt::format("permute: axis {} {} for {}", axis,
+                                         inside ? "twice" : "out of range",
                                          views::text(top_.shape)));
         }
-        seen |= std::uint64_t{1} << from;
-        out.top_.shape[i] = top_.shape[from];
-        out.top_.strides[i] = top_.strides[from];
-        if (!top_.mask.empty()) out.top_.mask[i] = top_.mask[from];
+        seen |= std::uint64_t{1} << axis;
     }
-    out.settle_after(false);
-    return out;
+    const auto reorder = [&](auto& list) {
+        const auto before = list;
+        for (std::size_t i = 0; i < list.size(); ++i)
+            list[i] = before[static_cast<std::size_t>(axes[i])];
+    };
+    reorder(top_.shape);
+    reorder(top_.strides);
+    if (!top_.mask.empty()) reorder(top_.mask);
 }
 
-ShapeTracker ShapeTracker::expand(std::span<const Dim> shape) const {
+void ShapeTracker::expand_to(std::span<const Dim> shape) {
     ensure_count("expand", shape.size(), top_.shape);
-    ShapeTracker out = *this;
-    View& next = out.top_;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (sure(equal(shape[i], top_.shape[i]))) continue;
         if (top_.shape[i] != Dim(1) || !sure(at_least(shape[i], 0))) {
@@ -144,47 +148,47 @@ ShapeTracker ShapeTracker::expand(std::span<const Dim> shape) const {
                             shape[i].str()),
                 views::text(shape), views::text(top_.shape));
         }
-        next.shape[i] = shape[i];
-        next.strides[i] = 0;
-        // The one position is valid or not, and so are all that repeat it.
-        if (!next.mask.empty())
-            next.mask[i] = {next.mask[i].begin * shape[i], next.mask[i].end * shape[i]};
     }
-    out.settle_after(false);
-    return out;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (sure(equal(shape[i], top_.shape[i]))) continue;
+        top_.shape[i] = shape[i];
+        top_.strides[i] = 0;
+        // The one position is valid or not, and so are all that repeat it.
+        if (!top_.mask.empty())
+            top_.mask[i] = {top_.mask[i].begin * shape[i], top_.mask[i].end * shape[i]};
+    }
+    settle_after(false);
 }
 
-ShapeTracker ShapeTracker::pad(std::span<const DimRange> before_and_after) const {
+void ShapeTracker::pad_by(std::span<const DimRange> before_and_after) {
     ensure_count("pad", before_and_after.size(), top_.shape);
-    ShapeTracker out = *this;
-    View& next = out.top_;
-    if (next.mask.empty()) {
-        for (const Dim size : top_.shape) next.mask.push_back({0, size});
-    }
     bool fewer = false;
     for (std::size_t i = 0; i < rank(); ++i) {
         const auto [before, after] = before_and_after[i];
-        const Dim size = top_.shape[i] + before + after;
         // What is taken away must be there: neither side alone may take more than all.
-        if (!sure(at_least(size, 0)) || !sure(at_least(top_.shape[i] + before, 0)) ||
+        if (!sure(at_least(top_.shape[i] + before + after, 0)) ||
+            !sure(at_least(top_.shape[i] + before, 0)) ||
             !sure(at_least(top_.shape[i] + after, 0))) {
             throw ShapeError(fmt::format("pad: ({}, {}) takes more than all of dimension {} of {}",
                                          before.str(), after.str(), i, views::text(top_.shape)),
                              "sizes >= 0", views::text(top_.shape));
         }
         fewer = fewer || !sure(at_least(before, 0)) || !sure(at_least(after, 0));
-        next.shape[i] = size;
-        next.offset = next.offset - before * next.strides[i];
-        next.mask[i] = moved(next.mask[i], Dim(0) - before, size);
     }
-    out.settle_after(fewer);
-    return out;
+    if (top_.mask.empty()) {
+        for (const Dim size : top_.shape) top_.mask.push_back({0, size});
+    }
+    for (std::size_t i = 0; i < rank(); ++i) {
+        const auto [before, after] = before_and_after[i];
+        top_.shape[i] = top_.shape[i] + before + after;
+        top_.offset = top_.offset - before * top_.strides[i];
+        top_.mask[i] = moved(top_.mask[i], Dim(0) - before, top_.shape[i]);
+    }
+    settle_after(fewer);
 }
 
-ShapeTracker ShapeTracker::shrink(std::span<const DimRange> ranges) const {
+void ShapeTracker::shrink_to(std::span<const DimRange> ranges) {
     ensure_count("shrink", ranges.size(), top_.shape);
-    ShapeTracker out = *this;
-    View& next = out.top_;
     for (std::size_t i = 0; i < rank(); ++i) {
         const auto [begin, end] = ranges[i];
         if (!sure(at_least(begin, 0)) || !sure(at_least(end, begin)) ||
@@ -192,48 +196,45 @@ ShapeTracker ShapeTracker::shrink(std::span<const DimRange> ranges) const {
             throw IndexError(fmt::format("shrink: {}:{} is no range of dimension {} of {}",
                                          begin.str(), end.str(), i, views::text(top_.shape)));
         }
-        next.shape[i] = end - begin;
-        next.offset = next.offset + begin * next.strides[i];
-        if (!next.mask.empty()) next.mask[i] = moved(next.mask[i], begin, next.shape[i]);
     }
-    out.settle_after(true);
-    return out;
+    for (std::size_t i = 0; i < rank(); ++i) {
+        const auto [begin, end] = ranges[i];
+        top_.shape[i] = end - begin;
+        top_.offset = top_.offset + begin * top_.strides[i];
+        if (!top_.mask.empty()) top_.mask[i] = moved(top_.mask[i], begin, top_.shape[i]);
+    }
+    settle_after(true);
 }
 
-ShapeTracker ShapeTracker::flip(std::span<const int> axes) const {
-    ShapeTracker out = *this;
-    View& next = out.top_;
+void ShapeTracker::flip_along(std::span<const int> axes) {
     for (const int axis : axes) {
         if (axis < 0 || static_cast<std::size_t>(axis) >= rank()) {
             throw IndexError(
                 fmt::format("flip: axis {} out of range for {}", axis, views::text(top_.shape)));
         }
-        flip_dimension(next, static_cast<std::size_t>(axis));
     }
-    out.settle_after(false);
-    return out;
+    for (const int axis : axes) flip_dimension(top_, static_cast<std::size_t>(axis));
+    settle_after(false);
 }
 
-ShapeTracker ShapeTracker::stride(std::span<const std::int64_t> steps) const {
+void ShapeTracker::stride_by(std::span<const std::int64_t> steps) {
     ensure_count("stride", steps.size(), top_.shape);
-    ShapeTracker out = *this;
-    View& next = out.top_;
     for (std::size_t i = 0; i < rank(); ++i) {
-        if (steps[i] == 0 || steps[i] == INT64_MIN) {
-            throw ArgumentError(fmt::format("stride: step {} along dimension {} of {}", steps[i], i,
-                                            views::text(top_.shape)));
-        }
-        if (steps[i] < 0) flip_dimension(next, i);
+        if (steps[i] != 0 && steps[i] != INT64_MIN) continue;
+        throw ArgumentError(fmt::format("stride: step {} along dimension {} of {}", steps[i], i,
+                                        views::text(top_.shape)));
+    }
+    for (std::size_t i = 0; i < rank(); ++i) {
+        if (steps[i] < 0) flip_dimension(top_, i);
         const Dim step = steps[i] < 0 ? -steps[i] : steps[i];
         if (step == Dim(1)) continue;
         const auto rounded_up = [&](Dim a) { return Dim(0) - (Dim(0) - a) / step; };
-        next.shape[i] = rounded_up(next.shape[i]);
-        next.strides[i] = next.strides[i] * step;
-        if (!next.mask.empty())
-            next.mask[i] = {rounded_up(next.mask[i].begin), rounded_up(next.mask[i].end)};
+        top_.shape[i] = rounded_up(top_.shape[i]);
+        top_.strides[i] = top_.strides[i] * step;
+        if (!top_.mask.empty())
+            top_.mask[i] = {rounded_up(top_.mask[i].begin), rounded_up(top_.mask[i].end)};
     }
-    out.settle_after(true);
-    return out;
+    settle_after(true);
 }
 
 ShapeTracker ShapeTracker::compose(const ShapeTracker& next) const {
@@ -244,8 +245,17 @@ ShapeTracker ShapeTracker::compose(const ShapeTracker& next) const {
                          views::text(first.shape), views::text(top_.shape));
     }
     ShapeTracker out = *this;
-    for (const View& view : next.below_) out = out.strided(view);
-    return out.strided(next.top_);
+    for (const View& view : next.below_) out.put_on_top(view);
+    out.put_on_top(next.top_);
+    return out;
+}
+
+void ShapeTracker::ensure_fits(const char* op, std::span<const Dim> base) const {
+    for (const View& view : below_) {
+        views::ensure_fits(op, view, base);
+        base = view.shape;
+    }
+    views::ensure_fits(op, top_, base);
 }
 
 bool ShapeTracker::is_concrete() const {

@@ -1,17 +1,14 @@
 #include "view/view.h"
 
+#include <fmt/format.h>
+
+#include "lazuli/error.h"
+
 namespace lazuli {
 
 View View::contiguous(std::span<const Dim> shape) {
     View view;
-    view.shape.assign(shape);
-    view.strides.resize(shape.size());
-    Dim stride = 1;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-        view.strides[i] = shape[i] == Dim(1) ? Dim(0) : stride;
-        stride = stride * shape[i];
-    }
-    if (stride == Dim(0)) views::normalize(view);
+    views::make_contiguous(view, shape);
     return view;
 }
 
@@ -34,6 +31,19 @@ Dim View::numel() const {
 }
 
 namespace views {
+
+void make_contiguous(View& view, std::span<const Dim> shape) {
+    view.shape.assign(shape);
+    view.strides.resize(shape.size());
+    view.offset = 0;
+    view.mask.clear();
+    Dim stride = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+        view.strides[i] = shape[i] == Dim(1) ? Dim(0) : stride;
+        stride = stride * shape[i];
+    }
+    if (stride == Dim(0)) normalize(view);
+}
 
 void hide_all(View& view) {
     view.strides = Dims(view.shape.size(), Dim(0));
@@ -73,6 +83,32 @@ DimRange valid_range(const View& view, std::size_t dimension) {
 
 DimRange intersect(const DimRange& a, const DimRange& b) {
     return {max(a.begin, b.begin), min(a.end, b.end)};
+}
+
+void ensure_fits(const char* op, const View& view, std::span<const Dim> base) {
+    Dim elements = 1;
+    for (const Dim size : base) elements = elements * size;
+    Dim low = view.offset;
+    Dim high = view.offset;
+    for (std::size_t i = 0; i < view.shape.size(); ++i) {
+        const DimRange range = valid_range(view, i);
+        if (!sure(at_least(view.shape[i], 0)) || !sure(at_least(range.begin, 0)) ||
+            !sure(at_least(range.end, range.begin)) || !sure(at_least(view.shape[i], range.end))) {
+            throw ArgumentError(fmt::format("{}: {}:{} is no range of dimension {} of {}", op,
+                                            range.begin.str(), range.end.str(), i,
+                                            text(view.shape)));
+        }
+        if (sure(equal(range.begin, range.end))) return;  // no position is valid
+        const Dim first = range.begin * view.strides[i];
+        const Dim last = (range.end - 1) * view.strides[i];
+        low = low + min(first, last);
+        high = high + max(first, last);
+    }
+    if (sure(at_least(low, 0)) && sure(less(high, elements))) return;
+    throw ShapeError(fmt::format("{}: {} with strides {} from {} reaches {} to {}, outside {}", op,
+                                 text(view.shape), text(view.strides), view.offset.str(), low.str(),
+                                 high.str(), text(base)),
+                     text(base), text(view.shape));
 }
 
 bool hides_all(const View& view) {

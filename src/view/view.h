@@ -8,6 +8,8 @@ namespace lazuli::views {
 
 /// Brings a view into its one form.
 void normalize(View& view);
+/// Makes the view a row-major one of this shape.
+void make_contiguous(View& view, std::span<const Dim> shape);
 /// Makes no position valid.
 void hide_all(View& view);
 /// Whether no position is valid.
@@ -22,5 +24,9 @@ inline Dim divisor(Dim size) { return size.bounds().low > 0 ? size : max(size, 1
 inline bool sure(Truth truth) { return truth == Truth::yes; }
 
 std::string text(std::span<const Dim> dims);
+
+/// Throws ShapeError where a valid position of the view lies outside a row-major array of these
+/// sizes, or ArgumentError where its mask is no part of its shape.
+void ensure_fits(const char* op, const View& view, std::span<const Dim> base);
 
 }  // namespace lazuli::views

@@ -45,7 +45,7 @@ from oracle_dtypes import COMPLEX, DTYPES, FLOATS, INTEGERS, NUMPY, PART, narrow
 
 SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not have"}
 
-RAW = {"select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
+RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
@@ -82,7 +82,8 @@ def program_text(cases, attr_defs):
         for k, (dtype, array) in enumerate(case.inputs):
             names.append("p%d_%d" % (i, k))
             params.append("%s: %s" % (names[-1], spec(dtype, array.shape)))
-        attrs = "".join(" %s=%s" % (d["name"], attribute_text(d["kind"], v)) for d, v in zip(attr_defs, case.attrs))
+        attrs = "".join(" %s" % v if d["kind"] == "view" else " %s=%s" % (d["name"], attribute_text(d["kind"], v))
+                        for d, v in zip(attr_defs, case.attrs))
         body.append("  %%%d = %s(%s)%s : %s\n" % (i, case.op, ", ".join(names), attrs, spec(case.dtype, case.expected.shape)))
         results.append("%%%d as r%d" % (i, i))
     return "program(%s) {\n%s  return %s\n}\n" % (", ".join(params), "".join(body), ", ".join(results))
@@ -197,13 +198,15 @@ class Oracle:
         """A case with what numpy says about it. `inputs`: (dtype, array) pairs."""
         name = op["name"]
         wide = [widen(d, a) for d, a in inputs]
-        if name in RAW:  # moved as they are, NaN payloads and all
+        # Moved as they are, NaN payloads and all; numpy has no bf16 to fill padding with.
+        raw = name in RAW and not (name == "pad" and inputs[0][0] == "bf16")
+        if raw:
             wide = [a for _, a in inputs]
         dtype = wanted[0] if wanted else result_dtype(name, [d for d, _ in inputs])
         with np.errstate(all="ignore"):
             result = formulas.FORMULAS[name](wide, attrs, wanted)
             noise = formulas.NOISE[name](wide, attrs) if name in formulas.NOISE and dtype not in INTEGERS else 0.0
-        expected = np.asarray(result) if name in RAW else narrow(dtype, result)
+        expected = np.asarray(result) if raw else narrow(dtype, result)
         column = column or inputs[-1][0]
         mode = mode_of(op, inputs[-1][0] if inputs else dtype)
         return Case(name, row or name, column, label, inputs, attrs, dtype, expected, mode, noise, op["tolerance"])

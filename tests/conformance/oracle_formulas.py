@@ -5,7 +5,9 @@ given one, and returns the wide result. `NOISE` gives for ops that add terms the
 rounding errors relative to them, not to the result.
 """
 
+import ast
 import math
+import re
 
 import numpy as np
 
@@ -198,6 +200,43 @@ def rms(x, eps):
     return x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps)
 
 
+def unfold(x, axis, size, step):
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, axis)
+    return windows[(slice(None),) * axis + (slice(None, None, step),)]
+
+
+def moved(x, text):
+    """A chain of movements, as a program prints it, applied to an array."""
+    text, _, fill = text.partition(" filled ")
+    for name, rest in re.findall(r"(\w+)([^|>]*)", text.replace(" in ", "@")):
+        lists = [ast.literal_eval("[%s]" % part) for part in re.findall(r"[\[(]((?:\([^()]*\)|[^()\[\]])*)[\])]", rest)]
+        if name == "reshape":
+            x = np.reshape(x, lists[0])
+        elif name == "permute":
+            x = np.transpose(x, lists[0])
+        elif name == "expand":
+            x = np.broadcast_to(x, lists[0])
+        elif name == "pad":
+            x = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, lists[0]))]
+            lists[0] = [(max(a, 0), max(b, 0)) for a, b in lists[0]]
+            out = np.full([n + a + b for n, (a, b) in zip(x.shape, lists[0])], np.asarray(float(fill)).astype(x.dtype))
+            out[tuple(slice(a, a + n) for n, (a, b) in zip(x.shape, lists[0]))] = x
+            x = out
+        elif name == "shrink":
+            x = x[tuple(slice(a, b) for a, b in lists[0])]
+        elif name == "flip":
+            x = np.flip(x, lists[0])
+        elif name == "stride":
+            x = x[tuple(slice(None, None, step) for step in lists[0])]
+        elif name == "strided" and "@" not in rest:
+            offset = int(rest.partition("+")[2] or 0)
+            flat = np.ascontiguousarray(x).reshape(-1)[offset:]
+            x = np.lib.stride_tricks.as_strided(flat, lists[0], [s * x.itemsize for s in lists[1]])
+        elif name != "same":
+            raise ValueError("unknown movement in " + text)
+    return x
+
+
 ACTIVATIONS = {"none": lambda x: x, "relu": relu, "sigmoid": sigmoid, "tanh": np.tanh, "gelu": gelu}
 
 
@@ -242,6 +281,15 @@ FORMULAS = {
     "max": lambda i, a, w: largest(i[0], *a),
     "mean": lambda i, a, w: mean(i[0], *a),
     "argmax": lambda i, a, w: argmax(i[0], *a),
+    "view": lambda i, a, w: moved(i[0], a[0]),
+    "pad": lambda i, a, w: moved(i[0], "pad%s filled %s" % (list(zip(a[0], a[1])), a[2])),
+    "flip": lambda i, a, w: np.flip(i[0], a[0]),
+    "unfold": lambda i, a, w: unfold(i[0], *a),
+    "diagonal": lambda i, a, w: np.diagonal(i[0], *a),
+    "roll": lambda i, a, w: np.roll(i[0], a[0], a[1]),
+    "repeat": lambda i, a, w: np.repeat(i[0], a[0], a[1]),
+    "tile": lambda i, a, w: np.tile(i[0], a[0]),
+    "contiguous": lambda i, a, w: np.array(i[0]),
     "reshape": lambda i, a, w: np.reshape(i[0], w[1]),
     "permute": lambda i, a, w: np.transpose(i[0], a[0]),
     "broadcast_to": lambda i, a, w: np.broadcast_to(i[0], w[1]),

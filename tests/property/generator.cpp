@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "property/random_view.h"
+
 namespace lazuli::tests {
 
 std::map<std::string, int>& ProgramGenerator::histogram() {
@@ -64,6 +66,12 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr,
                                                     : random_.between(0, 3));
             return list;
         }
+        case AttrKind::view: {
+            const Shape shape = inputs.empty() ? Shape() : inputs[0].shape();
+            std::vector<Dim> base(shape.begin(), shape.end());
+            return Placement{draw_tracker(random_, base, false),
+                             Scalar(static_cast<std::int64_t>(random_.below(3)))};
+        }
     }
     __builtin_unreachable();
 }
@@ -117,6 +125,12 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
             if (has(def.traits, Trait::movement) && !inputs.empty()) {
                 wanted.dtype = inputs[0].dtype();
                 const Shape& from = inputs[0].shape();
+                if (const auto* placement =
+                        attrs.empty() ? nullptr : std::get_if<Placement>(&attrs[0])) {
+                    wanted.shape = {};
+                    for (const Dim size : placement->tracker.shape())
+                        wanted.shape.push_back(size.value());
+                }
                 if (def.name == "reshape")
                     wanted.shape = random_.one_in(2) ? Shape{-1} : Shape{from.numel(), 1};
                 if (def.name == "broadcast_to") {

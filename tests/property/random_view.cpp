@@ -334,6 +334,30 @@ Movement draw_movement(Random& random, const Dims& shape, bool symbolic) {
     return out;
 }
 
+std::int64_t elements_at_most(std::span<const Dim> shape) {
+    static const Bindings largest{{"b", 4}, {"t", 5}, {"n", 3}};
+    std::int64_t count = 1;
+    for (const Dim size : shape) count *= size.evaluate(largest);
+    return count;
+}
+
+ShapeTracker draw_movements(Random& random, DrawnChain& chain, bool symbolic) {
+    ShapeTracker tracker(chain.base);
+    const std::size_t length = 1 + random.below(8);
+    for (int tries = 0; tries < 24 && chain.movements.size() < length; ++tries) {
+        const Movement next = draw_movement(random, tracker.shape(), symbolic);
+        try {
+            const ShapeTracker moved = apply(tracker, next);
+            if (elements_at_most(moved.shape()) > kMaxElements || moved.rank() > 5) continue;
+            tracker = moved;
+            chain.movements.push_back(next);
+        } catch (const Error&) {
+            // Not possible here, or not sure to be: the tests of single movements look at that.
+        }
+    }
+    return tracker;
+}
+
 }  // namespace
 
 DrawnChain draw_chain(Random& random, bool symbolic) {
@@ -348,27 +372,14 @@ DrawnChain draw_chain(Random& random, bool symbolic) {
         }
         out.base.push_back(size);
     }
-    Bindings largest{{"b", 4}, {"t", 5}, {"n", 3}};
-    const auto elements = [&](std::span<const Dim> shape) {
-        std::int64_t count = 1;
-        for (const Dim size : shape) count *= size.evaluate(largest);
-        return count;
-    };
-    if (elements(out.base) > kMaxElements) out.base.resize(2);
-    ShapeTracker tracker(out.base);
-    const std::size_t length = 1 + random.below(8);
-    for (int tries = 0; tries < 24 && out.movements.size() < length; ++tries) {
-        const Movement next = draw_movement(random, tracker.shape(), symbolic);
-        try {
-            const ShapeTracker moved = apply(tracker, next);
-            if (elements(moved.shape()) > kMaxElements || moved.rank() > 5) continue;
-            tracker = moved;
-            out.movements.push_back(next);
-        } catch (const Error&) {
-            // Not possible here, or not sure to be: the tests of single movements look at that.
-        }
-    }
+    if (elements_at_most(out.base) > kMaxElements) out.base.resize(2);
+    (void)draw_movements(random, out, symbolic);
     return out;
+}
+
+ShapeTracker draw_tracker(Random& random, const std::vector<Dim>& base, bool symbolic) {
+    DrawnChain chain{base, {}};
+    return draw_movements(random, chain, symbolic);
 }
 
 Bindings draw_bindings(Random& random) {

@@ -51,6 +51,9 @@ struct DrawnChain {
 /// sizes with variables.
 DrawnChain draw_chain(Random& random, bool symbolic);
 
+/// Some movements of an array of these sizes.
+ShapeTracker draw_tracker(Random& random, const std::vector<Dim>& base, bool symbolic);
+
 /// Values for the variables that symbolic chains use.
 Bindings draw_bindings(Random& random);
 

@@ -117,6 +117,31 @@ TEST(ShapeTracker, EmptyAndScalar) {
     EXPECT_EQ(ShapeTracker({0, 3}).size_needed(), Dim(0));
 }
 
+TEST(ShapeTracker, PrintsAsMovements) {
+    const Sizes base{24};
+    const auto text = [&](std::string_view movements) {
+        return describe(parse_movements(movements, base), base);
+    };
+    for (const char* same :
+         {"same", "reshape[4,6]", "reshape[4,6] > permute(1,0)",
+          "reshape[4,6] > permute(1,0) > pad[(1,1),(0,0)]", "reshape[4,6] > shrink[(1,3),(0,5)]",
+          "reshape[4,6] > flip(1)", "reshape[24,1] > expand[24,3]",
+
+          "reshape[4,6] > permute(1,0) | reshape[24]"})
+        EXPECT_EQ(text(same), same);
+    EXPECT_EQ(text("reshape[4,6] > permute(1,0) > permute(1,0)"), "reshape[4,6]");
+    EXPECT_EQ(text("reshape[2,12] > pad[(0,0),(1,1)] > shrink[(0,2),(1,13)] > reshape[24]"),
+              "same");
+    const Sizes matrix{4, 6};
+    EXPECT_EQ(describe(parse_movements("shrink[(0,4),(1,6)] > stride(1,2)", matrix), matrix),
+              "shrink[(0,4),(1,6)] > stride(1,2)");
+    EXPECT_EQ(text("strided[3,3](1,1)"), "strided[3,3](1,1)");
+    EXPECT_THROW((void)text("reshape[4,6"), ParseError);
+    EXPECT_THROW((void)text("turn(1)"), ParseError);
+    EXPECT_THROW((void)text("reshape[5]"), ShapeError);
+    EXPECT_THROW((void)text("strided[3](12)+1"), ShapeError);
+}
+
 TEST(ShapeTracker, ErrorsSayBothShapes) {
     const ShapeTracker t{2, 3};
     EXPECT_EQ(message([&] { (void)t.reshape(Sizes{4}); }),

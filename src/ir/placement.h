@@ -1,0 +1,25 @@
+#pragma once
+
+// The attribute of a view as words and as text.
+
+#include "lazuli/op.h"
+
+namespace lazuli::ir {
+
+Dims dims_of(const Shape& shape);
+Shape shape_of(std::span<const Dim> dims);
+
+/// Whether some position is padding.
+bool is_masked(const ShapeTracker& tracker);
+
+/// The placement that words say, whose last shape is `result`.
+Placement placement_of(std::span<const std::uint64_t> words, const Shape& result);
+/// Throws ArgumentError where the words are cut off or say what no view has.
+void check_placement_words(std::string_view op, std::span<const std::uint64_t> words);
+
+/// The movements that make it of an operand of shape `base`, and what fills padding:
+/// `pad[(1,1)] filled 0.0`.
+std::string placement_text(const Placement& placement, const Shape& base);
+Placement parse_placement(std::string_view text, const Shape& base);
+
+}  // namespace lazuli::ir
