@@ -105,6 +105,30 @@ void reshape_op(benchmark::State& state) {
     }
 }
 
+void transpose_op(benchmark::State& state) {
+    const Tensor a = lazy_matrix();
+    for (auto _ : state) {
+        Tensor c = a.permute({1, 0});
+        benchmark::DoNotOptimize(c);
+    }
+}
+
+void slice_op(benchmark::State& state) {
+    const Tensor a = lazy_matrix();
+    for (auto _ : state) {
+        Tensor c = a.slice({8, 0}, {24, 64});
+        benchmark::DoNotOptimize(c);
+    }
+}
+
+void view_of_a_view(benchmark::State& state) {
+    const Tensor a = lazy_matrix().permute({1, 0});
+    for (auto _ : state) {
+        Tensor c = a.slice({8, 0}, {24, 64});
+        benchmark::DoNotOptimize(c);
+    }
+}
+
 // The same with a second thread alive, which makes reference counting atomic.
 class SecondThread {
    public:
@@ -155,6 +179,9 @@ BENCHMARK(scalar_operand);
 BENCHMARK(matrix_product);
 BENCHMARK(reduction);
 BENCHMARK(reshape_op);
+BENCHMARK(transpose_op);
+BENCHMARK(slice_op);
+BENCHMARK(view_of_a_view);
 // Last: glibc does not go back to single-threaded.
 BENCHMARK(elementwise_beside_a_thread);
 BENCHMARK(handed_over_beside_a_thread);

@@ -51,6 +51,14 @@ struct GraphStats {
 /// The figures now.
 GraphStats graph_stats();
 
+/// How often something that is not an explicit `eval` had to wait for values, and why.
+struct Wait {
+    std::string reason;       ///< `item`, `data`, `to_vector`, `boolean mask`.
+    std::uint64_t count = 0;  ///< How often.
+};
+/// The waits so far, by reason.
+std::vector<Wait> waits();
+
 /// Figures about plans.
 struct CacheStats {
     std::uint64_t plans = 0;    ///< In the cache.

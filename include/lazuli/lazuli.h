@@ -15,10 +15,13 @@
 #include "lazuli/factories.h"    // IWYU pragma: export
 #include "lazuli/functional.h"   // IWYU pragma: export
 #include "lazuli/graph.h"        // IWYU pragma: export
+#include "lazuli/index.h"        // IWYU pragma: export
 #include "lazuli/io.h"           // IWYU pragma: export
 #include "lazuli/op.h"           // IWYU pragma: export
 #include "lazuli/ops.h"          // IWYU pragma: export
 #include "lazuli/program.h"      // IWYU pragma: export
 #include "lazuli/scalar.h"       // IWYU pragma: export
 #include "lazuli/shape.h"        // IWYU pragma: export
+#include "lazuli/symbolic.h"     // IWYU pragma: export
 #include "lazuli/tensor.h"       // IWYU pragma: export
+#include "lazuli/view.h"         // IWYU pragma: export

@@ -111,6 +111,8 @@ class AttrWords {
     void text(std::string_view v);
     /// Appends a view, without its shape, which is the result's.
     void placement(const Placement& v);
+    /// Appends the view of a row-major array of this shape.
+    void row_major(const Shape& v);
     /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of
     /// another kind.
     void append(std::string_view op, const AttrDef& def, const Attribute& value);
@@ -179,7 +181,8 @@ enum class Trait : std::uint32_t {
     movement = 1 << 7,      ///< Rearranges elements and computes nothing.
     leaf = 1 << 8,  ///< A value that comes from outside the program; never printed as an operation.
     predicated =
-        1 << 9,      ///< The first operand is a condition (bool) and takes no part in promotion.
+        1 << 9,  ///< The first operand is a condition (bool) and takes no part in promotion.
+    keeps_order = 1 << 11,  ///< A movement after which elements have the same row-major order.
     view = 1 << 10,  ///< The form in which movements are recorded: it keeps its operand, and never
                      ///< has a value of its own.
 };

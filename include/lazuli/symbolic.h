@@ -82,6 +82,7 @@ class Expr {
 /// time. Expressions of different contexts mix: the result lives where the first operand does.
 class ExprContext {
    public:
+    /// No expressions yet.
     ExprContext();
     ~ExprContext();
     ExprContext(const ExprContext&) = delete;

@@ -25,6 +25,7 @@
 
 namespace lazuli {
 
+class Index;
 class Operand;
 
 /// How a tensor is printed.
@@ -130,6 +131,12 @@ class Tensor {
     /// Its name, or nothing.
     std::string name() const;
 
+    /// Whether it is a view: movements of another tensor, which nothing was copied for.
+    bool is_view() const;
+    /// How its elements are found in those of the tensor it is a view of; all of itself where it is
+    /// none.
+    ShapeTracker view() const;
+
     // ---- values; all of these evaluate
 
     /// Computes it and what it needs, unless that was done.
@@ -151,7 +158,7 @@ class Tensor {
     /// A copy of the elements, row-major; `T` is the element type.
     template <Element T>
     std::vector<T> to_vector() const {
-        eval();
+        wait_for("to_vector");
         const auto count = static_cast<std::size_t>(numel());
         std::vector<T> out(count);
         if constexpr (std::is_same_v<T, bool>) {  // whose vector has no array inside
@@ -177,6 +184,26 @@ class Tensor {
     Tensor transpose() const;
     /// Two axes exchanged.
     Tensor transpose(Axis a, Axis b) const;
+    /// One axis moved to another place; the others keep their order.
+    Tensor move_axis(Axis from, Axis to) const;
+    /// Without the given axes, which must have size 1; without all that have where none are given.
+    Tensor squeeze(Axes axes = {}) const;
+    /// With a new axis of size 1.
+    Tensor unsqueeze(Axis axis) const;
+    /// With the axes from `first` to `last` joined.
+    Tensor flatten(Axis first = 0, Axis last = -1) const;
+    /// Parts of so many positions along an axis; the last may be shorter.
+    std::vector<Tensor> split(std::int64_t size, Axis axis = 0) const;
+
+    // ---- indexing: lazuli/index.h
+
+    /// The elements an index picks, as in numpy: `x(0, slice(1, {}, 2), ellipsis)`.
+    template <class... Indices>
+    Tensor operator()(Indices&&... indices) const;
+    /// The elements an index of one entry picks.
+    template <class I>
+        requires std::constructible_from<Index, I>
+    Tensor operator[](I&& index) const;
 
     // ---- every op as a method
 #define LAZULI_DEFAULT(...) = __VA_ARGS__
@@ -245,6 +272,7 @@ class Tensor {
         return from_list<T>({data, values.size()}, shape);
     }
 
+    void wait_for(std::string_view reason) const;
     void read_item(DType dtype, void* out) const;
     const void* read_data(DType dtype) const;
     void read_dense(DType dtype, void* out) const;

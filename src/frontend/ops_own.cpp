@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/record.h"
+#include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/ops.h"
 
@@ -93,8 +94,13 @@ Tensor tile(const Operand& x, Ints counts) {
 
 Tensor contiguous(const Operand& x) {
     static const OpRef op("contiguous");
-    if (!x.is_scalar() && x.node() != nullptr && !static_cast<ir::Node*>(x.node())->is_view())
-        return Tensor::adopt(x.take());
+    if (!x.is_scalar() && x.node() != nullptr) {
+        const auto& node = *static_cast<ir::Node*>(x.node());
+        const bool as_it_lies =
+            !node.is_view() ||
+            ir::placement_of(node.words(), node.spec.shape).tracker.is_contiguous();
+        if (as_it_lies) return Tensor::adopt(x.take());
+    }
     return frontend::record_unary(op, x);
 }
 
@@ -206,6 +212,75 @@ Tensor Tensor::transpose(Axis a, Axis b) const {
     std::swap(axes[static_cast<int>(ensure_axis("transpose", a, shape()))],
               axes[static_cast<int>(ensure_axis("transpose", b, shape()))]);
     return permute(Axes(axes));
+}
+
+Tensor Tensor::move_axis(Axis from, Axis to) const {
+    const std::int64_t source = ensure_axis("move_axis", from, shape());
+    const std::int64_t target = ensure_axis("move_axis", to, shape());
+    Ints axes;
+    for (int i = 0; i < rank(); ++i) {
+        if (i != source) axes.push_back(i);
+    }
+    axes.push_back(source);
+    std::rotate(axes.begin() + target, axes.end() - 1, axes.end());
+    return permute(Axes(axes));
+}
+
+Tensor Tensor::squeeze(Axes axes) const {
+    const Ints gone = ensure_axes("squeeze", axes, shape());
+    Shape left;
+    for (int i = 0; i < rank(); ++i) {
+        const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
+        if (named && axes.given && shape()[i] != 1) {
+            throw ShapeError(fmt::format("squeeze: axis {} of {} has size {}, not 1", i,
+                                         shape().str(), shape()[i]),
+                             "1", fmt::format("{}", shape()[i]));
+        }
+        if (!named || shape()[i] != 1) left.push_back(shape()[i]);
+    }
+    return reshape(left);
+}
+
+Tensor Tensor::unsqueeze(Axis axis) const {
+    Shape wide = shape();
+    wide.push_back(1);
+    const std::int64_t at = ensure_axis("unsqueeze", axis, wide);
+    std::rotate(wide.begin() + at, wide.end() - 1, wide.end());
+    return reshape(wide);
+}
+
+Tensor Tensor::flatten(Axis first, Axis last) const {
+    if (rank() == 0) return reshape({1});
+    const std::int64_t from = ensure_axis("flatten", first, shape());
+    const std::int64_t to = ensure_axis("flatten", last, shape());
+    if (from > to)
+        throw IndexError(
+            fmt::format("flatten: axis {} lies behind {} in {}", from, to, shape().str()));
+    Shape joined;
+    for (int i = 0; i < rank(); ++i) {
+        if (i > from && i <= to) {
+            joined[joined.rank() - 1] *= shape()[i];
+        } else {
+            joined.push_back(shape()[i]);
+        }
+    }
+    return reshape(joined);
+}
+
+std::vector<Tensor> Tensor::split(std::int64_t size, Axis axis) const {
+    const int at = static_cast<int>(ensure_axis("split", axis, shape()));
+    if (size < 1)
+        throw ArgumentError(
+            fmt::format("split: parts of {} along axis {} of {}", size, at, shape().str()));
+    std::vector<Tensor> parts;
+    Ints starts = Shape::filled(rank(), 0);
+    Ints stops = shape();
+    for (std::int64_t from = 0; from < shape()[at]; from += size) {
+        starts[at] = from;
+        stops[at] = std::min(from + size, shape()[at]);
+        parts.push_back(slice(starts, stops));
+    }
+    return parts;
 }
 
 }  // namespace lazuli

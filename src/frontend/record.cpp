@@ -207,17 +207,26 @@ Tensor Call::done() {
 
 namespace {
 
-/// A view of `base`; the base itself where the view is all of it as it lies.
-Tensor make_view(Node& base, Placement& placement, const TensorSpec& spec) {
+Tensor make_view(Node& base, const TensorSpec& spec, const AttrWords& words) {
     static const OpRef view("view");
-    if (placement.tracker.is_contiguous() && base.spec.shape == spec.shape)
-        return Tensor::adopt((ir::retain(&base), &base));
-    if (placement.fill) placement.fill = placement.fill->as(spec.dtype);
-    AttrWords words;
-    words.placement(placement);
     Node* inputs[] = {&base};
     ir::retain(&base);
     return make_node(view, spec, base.device, inputs, words.words());
+}
+
+Tensor another(Node& node) { return Tensor::adopt((ir::retain(&node), &node)); }
+
+/// A view of `base`; the base itself where the view is all of it as it lies, and `operand` where it
+/// is that very view.
+Tensor make_view(Node& base, Node& operand, Placement& placement, const TensorSpec& spec) {
+    if (placement.tracker.is_contiguous() && base.spec.shape == spec.shape) return another(base);
+    if (placement.fill) placement.fill = placement.fill->as(spec.dtype);
+    AttrWords words;
+    words.placement(placement);
+    if (operand.is_view() && &base != &operand && operand.spec.shape == spec.shape &&
+        std::ranges::equal(operand.words(), words.words()))
+        return another(operand);
+    return make_view(base, spec, words);
 }
 
 /// Records what a movement makes of `operand`, as a view of what that is itself a view of.
@@ -232,12 +241,18 @@ Tensor record_move(const OpRef& op, Node& operand, const TensorSpec& spec,
         // Where old and new padding are filled differently it stays a view of a view.
         if (!fills || !before || placement.fill->as(spec.dtype) == *before) {
             if (!fills) placement.fill = before;
-            return make_view(*operand.inputs_inline[0], placement, spec);
+            return make_view(*operand.inputs_inline[0], operand, placement, spec);
         }
+    }
+    if (has(op.def->traits, Trait::keeps_order)) {
+        if (operand.spec.shape == spec.shape) return another(operand);
+        AttrWords row_major;
+        row_major.row_major(spec.shape);
+        return make_view(operand, spec, row_major);
     }
     Placement placement{ShapeTracker(ir::dims_of(operand.spec.shape))};
     op.def->move(placement, attrs, spec.shape);
-    return make_view(operand, placement, spec);
+    return make_view(operand, operand, placement, spec);
 }
 
 }  // namespace

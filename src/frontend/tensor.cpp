@@ -6,6 +6,7 @@
 
 #include "frontend/record.h"
 #include "frontend/scopes.h"
+#include "frontend/waits.h"
 #include "ir/engine.h"
 #include "ir/graph.h"
 #include "ir/layout.h"
@@ -125,6 +126,14 @@ bool Tensor::is_materialized() const {
                .state.load(std::memory_order_acquire) == State::available;
 }
 
+bool Tensor::is_view() const { return require_node("is_view", *this).is_view(); }
+
+ShapeTracker Tensor::view() const {
+    const Node& node = require_node("view", *this);
+    if (!node.is_view()) return ShapeTracker(ir::dims_of(node.spec.shape));
+    return ir::placement_of(node.words(), node.spec.shape).tracker;
+}
+
 std::size_t Tensor::graph_size() const {
     Node& node = require_node("graph_size", *this);
     const std::scoped_lock lock(ir::graph_lock());
@@ -163,6 +172,12 @@ Tensor Tensor::to(Device device) const {
     return make_data({std::move(buffer), 0, dense_byte_strides(s), true}, s, device);
 }
 
+void Tensor::wait_for(std::string_view reason) const {
+    if (is_materialized()) return;
+    frontend::count_wait(reason);
+    eval();
+}
+
 void Tensor::read_item(DType dtype, void* out) const {
     const TensorSpec& s = spec();
     if (s.shape.numel() != 1) {
@@ -170,7 +185,7 @@ void Tensor::read_item(DType dtype, void* out) const {
             fmt::format("item: needs one element, {} has {}", s.str(), s.shape.numel()),
             "1 element", s.shape.str());
     }
-    eval();
+    wait_for("item");
     alignas(16) unsigned char element[16];
     ir::engine().download(*node_of(*this), element);
     store_scalar(load_scalar(s.dtype, element), dtype, out);
@@ -181,7 +196,7 @@ const void* Tensor::read_data(DType dtype) const {
         throw DTypeError(fmt::format("data: {} is not made of {}; cast it first", spec().str(),
                                      lazuli::name(dtype)));
     }
-    eval();
+    wait_for("data");
     const Node& node = *node_of(*this);
     const Binding& binding = ir::owner_of(node).value->binding;
     const auto* host = static_cast<const unsigned char*>(binding.buffer->host_data());
@@ -211,7 +226,7 @@ void Tensor::read_dense(DType dtype, void* out) const {
         throw DTypeError(fmt::format("to_vector: {} is not made of {}; cast it first", spec().str(),
                                      lazuli::name(dtype)));
     }
-    eval();
+    wait_for("to_vector");
     ir::engine().download(*node_of(*this), out);
 }
 

@@ -173,6 +173,23 @@ Placement Attrs::placement(int index, const Shape& result) const {
     return ir::placement_of({at, length}, result);
 }
 
+void AttrWords::row_major(const Shape& v) {
+    const int rank = v.rank();
+    const int start = count_;
+    push(0);
+    push(0);  // the offset
+    if (start + 2 + rank > kMax) overflow();
+    std::int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+        words_[count_ + i] = v[i] == 1 ? 0 : static_cast<std::uint64_t>(stride);
+        stride *= v[i];
+    }
+    if (stride == 0) std::fill_n(words_ + count_, rank, 0);
+    count_ += rank;
+    words_[start] = static_cast<std::uint64_t>(rank + 1) | std::uint64_t{1} << ir::kViewsShift |
+                    static_cast<std::uint64_t>(rank) << ir::kRankShift;
+}
+
 void AttrWords::placement(const Placement& v) {
     const ShapeTracker& tracker = v.tracker;
     const bool filled = ir::is_masked(tracker);

@@ -521,7 +521,7 @@ std::vector<OpDef> movement() {
             .name = "reshape",
             .doc = "The same elements in row-major order under another shape; one size may be -1.",
             .edge = "Works on empty tensors; -1 needs the other sizes to be non-zero.",
-            .traits = Trait::movement | Trait::shaped,
+            .traits = Trait::movement | Trait::shaped | Trait::keeps_order,
             .infer = infer_reshape,
             .move = move_reshape,
             .evaluate = evaluate_moved,
@@ -674,8 +674,8 @@ std::vector<OpDef> movement() {
         },
         {
             .name = "contiguous",
-            .doc = "The elements of a view in row-major order in memory of their own; what is no "
-                   "view is returned as it is.",
+            .doc = "The elements of a view in row-major order in memory of their own; what lies so "
+                   "already is returned as it is.",
             .traits = Trait::elementwise | Trait::same_type,
             .evaluate = evaluate_contiguous,
         },
