@@ -206,6 +206,24 @@ struct Implementation {
     std::optional<std::string> (*refuses)(const InferArgs& args) = nullptr;
 };
 
+/// How kernels compute an op, where its other fields do not say so already.
+enum class Lowering : std::uint8_t {
+    opaque,       ///< By a kernel of its own, which its backend has.
+    reduction,    ///< By combining elements over the axes that its first attribute lists.
+    contraction,  ///< By summing products, as dot_general.
+    concat,       ///< From one operand or another, by the position along an axis.
+    gather,       ///< From a position that an operand says.
+    position,     ///< By the position along an axis alone.
+    constant,     ///< One value everywhere.
+};
+
+/// How a reduction combines elements.
+struct Reduction {
+    std::string_view combine = "";             ///< The op that makes one of two: add, maximum.
+    Scalar (*initial)(DType dtype) = nullptr;  ///< What combining starts from.
+    bool mean = false;  ///< Whether the result is divided by the number of elements.
+};
+
 /// How far a fast result may lie from the reference: |a - b| <= absolute + relative * |b|, in units
 /// of the result type's epsilon for `relative`.
 struct Tolerance {
@@ -247,6 +265,9 @@ struct OpDef {
     void (*move)(Placement& placement, const Attrs& attrs, const Shape& result) = nullptr;
     /// The meaning: computes the result plainly. Absent for composites.
     void (*evaluate)(const EvalArgs& args) = nullptr;
+    Lowering lowering = Lowering::opaque;  ///< How kernels compute it; elementwise ops and
+                                           ///< movements need not say.
+    Reduction reduction = {};  ///< Present where `lowering` is a reduction.
     /// The ways to build it out of others, the default first. Present for composites only.
     std::vector<Implementation> implementations = {};
     Tolerance tolerance = {};      ///< How far fast results may lie from the reference.

@@ -64,6 +64,7 @@ std::vector<OpDef> leaves() {
             .attrs = {{"value", AttrKind::scalar}},
             .infer = infer_constant,
             .evaluate = evaluate_constant,
+            .lowering = Lowering::constant,
         },
     };
 }

@@ -688,6 +688,7 @@ std::vector<OpDef> movement() {
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_concat,
             .evaluate = evaluate_concat,
+            .lowering = Lowering::concat,
             .cases = {{{{2, 3}, {2, 1}, {2, 0}}, {std::int64_t{1}}},
                       {{{2, 3}, {4, 3}}, {std::int64_t{0}}},
                       {{{5}}, {std::int64_t{0}}}},

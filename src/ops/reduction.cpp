@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/eval.h"
 #include "ops/table.h"
@@ -40,6 +41,22 @@ TensorSpec reduced_spec(const InferArgs& args, DType dtype) {
         }
     }
     return out;
+}
+
+Scalar zero(DType dtype) { return Scalar(0).as(dtype); }
+
+/// Not above any value of the type.
+Scalar lowest(DType dtype) {
+    switch (kind(dtype)) {
+        case Kind::boolean: return false;
+        case Kind::integer:
+            return info(dtype).is_signed
+                       ? Scalar(INT64_MIN >> (64 - 8 * static_cast<int>(size_of(dtype))))
+                       : Scalar(0);
+        case Kind::floating:
+        case Kind::complex: return -std::numeric_limits<double>::infinity();
+    }
+    __builtin_unreachable();
 }
 
 TensorSpec infer_sum(const InferArgs& args) {
@@ -233,6 +250,8 @@ std::vector<OpDef> reduction() {
             .attrs = reduce_attrs(),
             .infer = infer_sum,
             .evaluate = evaluate_sum,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "add", .initial = zero},
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = reduce_cases(true),
         },
@@ -245,6 +264,8 @@ std::vector<OpDef> reduction() {
             .attrs = reduce_attrs(),
             .infer = infer_max,
             .evaluate = evaluate_max,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "maximum", .initial = lowest},
             .cases = reduce_cases(false),
         },
         {
@@ -258,6 +279,8 @@ std::vector<OpDef> reduction() {
             .attrs = reduce_attrs(),
             .infer = infer_mean,
             .evaluate = evaluate_mean,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "add", .initial = zero, .mean = true},
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = reduce_cases(true),
         },

@@ -1,0 +1,107 @@
+#pragma once
+
+// Kernel IR: what one launch does, as loops over index expressions. Every order of floating-point
+// operations is stated here, so that whoever runs a kernel gets the same bits.
+//
+//   kernel scaled_sum(in0: f32[24], out0: f32[4] out) {
+//     parallel i0 < 4 {
+//       %1 = reduce i1 < 6 lanes 8 (add f64 from 0.0) {
+//         %0 = load in0[6*i0 + i1] : f32
+//         yield %0
+//       }
+//       %2 = cast(%1) : f32
+//       store out0[i0] = %2
+//     }
+//   }
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lazuli/op.h"
+#include "lazuli/symbolic.h"
+
+namespace lazuli::codegen {
+
+/// A value of a kernel: the number behind the %.
+using ValueId = std::uint32_t;
+
+/// Memory that the caller passes, dense, of a known number of elements.
+struct KernelBuffer {
+    std::string name;
+    DType dtype;
+    std::int64_t elements;
+    bool written = false;
+};
+
+/// A loop variable and the number of its steps.
+struct Count {
+    Expr variable;
+    Expr size;
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+/// One result of a reduction: steps are dealt to the lanes in turn, each lane combines what it gets
+/// in order, and the lanes are combined in halves: 0 with n/2, 1 with n/2 + 1, ... until one is
+/// left.
+struct Accumulator {
+    OpId combine;  // add, maximum, ...
+    DType dtype;
+    Scalar init;   // of every lane
+    ValueId from;  // of the body
+};
+
+enum class StatementKind : std::uint8_t {
+    load,      // results[0] = buffer[index], or `fill` where `valid` does not hold
+    constant,  // results[0] = fill
+    position,  // results[0] = index, as a number
+    apply,     // results[0] = op(operands)
+    bind,      // counts[0].variable = operands[0]; below counts[0].size, negative from the end
+    store,     // buffer[index] = operands[0], where `valid` holds
+    parallel,  // the steps may run in any order
+    serial,    // the steps run in order
+    reduce,    // results = what the body yields over all steps, the last variable fastest
+};
+
+struct Statement {
+    StatementKind kind;
+    DType dtype = DType::f32;  // of results[0]
+    std::vector<ValueId> results = {};
+    std::vector<ValueId> operands = {};
+    std::size_t buffer = 0;
+    std::optional<Expr> index = {};
+    std::optional<Expr> valid = {};  // none: always
+    Scalar fill = 0;
+    OpId op = 0;
+    std::vector<std::uint64_t> words = {};  // the op's attributes
+    std::vector<Count> counts = {};
+    int lanes = 1;
+    std::vector<Accumulator> accumulators = {};
+    Block body = {};
+};
+
+class Kernel {
+   public:
+    std::string name;
+    std::vector<KernelBuffer> buffers;
+    Block body;
+    /// Where its expressions live.
+    std::shared_ptr<ExprContext> context = std::make_shared<ExprContext>();
+
+    std::string str() const;
+    /// Reads what `str` prints. Throws ParseError, or the verifier's error.
+    static Kernel parse(std::string_view text);
+    /// Throws ArgumentError with the reason where a value is used before it is there, types do not
+    /// fit, an index may leave its buffer, or a written buffer is not what a store may write.
+    void verify() const;
+};
+
+/// Runs a kernel plainly, step by step: what every other way to run it is compared with. `buffers`
+/// has one address for each of the kernel's. Throws ExecutionError where a bound index is outside.
+void interpret(const Kernel& kernel, std::span<void* const> buffers);
+
+}  // namespace lazuli::codegen

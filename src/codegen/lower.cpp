@@ -1,0 +1,585 @@
+#include "codegen/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "ir/placement.h"
+#include "lazuli/error.h"
+
+namespace lazuli::codegen {
+
+namespace {
+
+using Position = std::vector<Expr>;
+
+/// The type in which elements are combined: rounding is left to the end of a sum.
+DType accumulation_type(DType dtype) {
+    switch (dtype) {
+        case DType::boolean: return DType::u8;
+        case DType::f16:
+        case DType::bf16:
+        case DType::f32: return DType::f64;
+        case DType::c64: return DType::c128;
+        default: return dtype;
+    }
+}
+
+constexpr int kLanes = 8;
+
+class Lowerer {
+   public:
+    Lowerer(const Program& program, const Group& group, std::string name)
+        : program_(program), group_(group) {
+        out_.kernel.name = std::move(name);
+    }
+
+    Lowered run() {
+        const TensorSpec spec = program_.spec(group_.outputs.at(0));
+        std::vector<Expr> counters;
+        for (int d = 0; d < spec.shape.rank(); ++d) {
+            if (spec.shape[d] == 0) return empty();
+            counters.push_back(
+                context().counter(fmt::format("i{}", d), context().constant(spec.shape[d])));
+        }
+        scopes_.push_back({});
+        nest(counters, spec.shape, loop_order(counters));
+        // Stores come behind what is read.
+        for (std::size_t i = 0; i < stored_.size(); ++i) {
+            out_.buffers.push_back(group_.outputs[i]);
+            out_.kernel.buffers.push_back(stored_[i]);
+        }
+        out_.kernel.body = std::move(scopes_[0].block);
+        place_stores(out_.kernel.body);
+        return std::move(out_);
+    }
+
+   private:
+    /// A block under construction and what was computed in it.
+    struct Scope {
+        Block block;
+        std::map<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>, ValueId> known;
+        std::vector<Expr> variables;  // that have a value from here on inwards
+    };
+
+    ExprContext& context() { return *out_.kernel.context; }
+
+    Lowered empty() {
+        for (const ValueRef output : group_.outputs) {
+            const TensorSpec spec = program_.spec(output);
+            out_.buffers.push_back(output);
+            out_.kernel.buffers.push_back(
+                {buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+        }
+        return std::move(out_);
+    }
+
+    std::string buffer_name(const char* prefix) {
+        return fmt::format("{}{}", prefix, buffer_count_++);
+    }
+
+    bool is_inside(ValueRef v) const {
+        return !v.is_param() &&
+               std::binary_search(group_.operations.begin(), group_.operations.end(),
+                                  static_cast<std::uint32_t>(v.index()));
+    }
+
+    // ---- loops
+
+    /// The dimensions from the outermost loop to the innermost: what reductions depend on comes
+    /// first, so that each is computed once for the loops inside.
+    std::vector<std::size_t> loop_order(const Position& counters) {
+        std::vector<int> weight(counters.size(), 0);
+        for (const ValueRef output : group_.outputs) weigh(output, counters, counters, weight);
+        std::vector<std::size_t> order(counters.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+        return order;
+    }
+
+    void weigh(ValueRef v, const Position& position, const Position& counters,
+               std::vector<int>& weight) {
+        std::vector<const symbolic::Node*> key;
+        for (const Expr& e : position) key.push_back(e.node());
+        if (!is_inside(v) || !weighed_.insert({v.raw, key}).second) return;
+        const Operation operation = program_.operation(v.index());
+        const Lowering how = operation.def().lowering;
+        if (how == Lowering::reduction || how == Lowering::contraction) {
+            for (std::size_t d = 0; d < counters.size(); ++d) {
+                for (const Expr& e : position) {
+                    const auto vars = e.vars();
+                    if (std::find(vars.begin(), vars.end(), counters[d]) != vars.end()) {
+                        ++weight[d];
+                        break;
+                    }
+                }
+            }
+        }
+        for (const auto& [operand, at] : operand_positions(operation, position))
+            weigh(operand, at, counters, weight);
+    }
+
+    /// Where an operation looks at its operands; reduced axes are left at 0, which is enough to see
+    /// what a position depends on.
+    std::vector<std::pair<ValueRef, Position>> operand_positions(const Operation& operation,
+                                                                 const Position& position) {
+        std::vector<std::pair<ValueRef, Position>> out;
+        const OpDef& def = operation.def();
+        const auto zeros = [&](ValueRef v) {
+            return Position(program_.spec(v).shape.size(), context().constant(0));
+        };
+        if (def.move != nullptr) {
+            const ValueRef operand = operation.input(0);
+            out.emplace_back(operand, unravelled(program_.spec(operand).shape,
+                                                 moved(operation, position).index));
+        } else if (has(def.traits, Trait::elementwise)) {
+            for (std::size_t k = 0; k < operation.input_count(); ++k)
+                out.emplace_back(operation.input(k), broadcast(position, operation.input(k)));
+        } else if (def.lowering == Lowering::reduction) {
+            const Ints axes = operation.attrs().list(0);
+            const bool keep = operation.attrs().boolean(1);
+            Position inner = zeros(operation.input(0));
+            std::size_t at = 0;
+            for (std::size_t d = 0; d < inner.size(); ++d) {
+                const bool reduced =
+                    std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
+                if (!reduced) inner[d] = position[at];
+                if (!reduced || keep) ++at;
+            }
+            out.emplace_back(operation.input(0), inner);
+        } else {
+            // Of the others only what they depend on matters: take it that it is everything.
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                Position any = zeros(operation.input(k));
+                if (!any.empty()) {
+                    for (const Expr& e : position) any[0] = any[0] + e;
+                }
+                out.emplace_back(operation.input(k), any);
+            }
+        }
+        return out;
+    }
+
+    void nest(const Position& counters, const Shape& shape, std::vector<std::size_t> order) {
+        if (order.empty()) {
+            for (std::size_t i = 0; i < group_.outputs.size(); ++i) store(i, counters, shape);
+            return;
+        }
+        const std::size_t d = order.front();
+        const bool outermost = order.size() == counters.size();
+        order.erase(order.begin());
+        const Expr size = context().constant(shape[static_cast<int>(d)]);
+        if (counters[d].is_constant()) return nest(counters, shape, std::move(order));
+        scopes_.push_back({.block = {}, .known = {}, .variables = {counters[d]}});
+        nest(counters, shape, std::move(order));
+        Statement loop{.kind = outermost ? StatementKind::parallel : StatementKind::serial};
+        loop.counts = {{counters[d], size}};
+        loop.body = std::move(scopes_.back().block);
+        scopes_.pop_back();
+        scopes_.back().block.push_back(std::move(loop));
+    }
+
+    void store(std::size_t output, const Position& position, const Shape& shape) {
+        const TensorSpec spec = program_.spec(group_.outputs[output]);
+        Statement s{.kind = StatementKind::store};
+        s.operands = {element(group_.outputs[output], position)};
+        s.index = row_major(position, shape);
+        s.buffer = kStores + output;
+        stored_.push_back({buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+        scopes_.back().block.push_back(std::move(s));
+    }
+
+    /// Stores were numbered before the number of loads was known.
+    void place_stores(Block& block) {
+        const std::size_t first = out_.kernel.buffers.size() - stored_.size();
+        for (Statement& s : block) {
+            if (s.kind == StatementKind::store) s.buffer = first + (s.buffer - kStores);
+            place_stores(s.body);
+        }
+    }
+
+    // ---- elements
+
+    /// The scope in which all variables of a position have a value.
+    std::size_t level_of(const Position& position) const {
+        std::size_t level = 0;
+        for (const Expr& e : position) {
+            for (const Expr& v : e.vars()) {
+                for (std::size_t s = scopes_.size(); s-- > 0;) {
+                    const auto& known = scopes_[s].variables;
+                    if (std::find(known.begin(), known.end(), v) == known.end()) continue;
+                    level = std::max(level, s);
+                    break;
+                }
+            }
+        }
+        return level;
+    }
+
+    /// Works in an outer scope while `act` runs.
+    template <class Act>
+    auto at_level(std::size_t level, const Act& act) {
+        std::vector<Scope> inner(
+            std::make_move_iterator(scopes_.begin() + static_cast<std::ptrdiff_t>(level) + 1),
+            std::make_move_iterator(scopes_.end()));
+        scopes_.resize(level + 1);
+        auto result = act();
+        for (Scope& scope : inner) scopes_.push_back(std::move(scope));
+        return result;
+    }
+
+    ValueId add(Statement s) {
+        const ValueId id = next_++;
+        s.results = {id};
+        scopes_.back().block.push_back(std::move(s));
+        return id;
+    }
+
+    ValueId element(ValueRef v, const Position& position) {
+        std::vector<const symbolic::Node*> nodes;
+        for (const Expr& e : position) nodes.push_back(e.node());
+        const auto key = std::make_pair(v.raw, std::move(nodes));
+        for (const Scope& scope : scopes_) {
+            if (const auto at = scope.known.find(key); at != scope.known.end()) return at->second;
+        }
+        return at_level(level_of(position), [&] {
+            const ValueId id = is_inside(v) ? computed(program_.operation(v.index()), position)
+                                            : loaded(v, row_major(position, program_.spec(v).shape),
+                                                     std::nullopt, 0);
+            scopes_.back().known.emplace(key, id);
+            return id;
+        });
+    }
+
+    ValueId loaded(ValueRef v, Expr index, std::optional<Expr> valid, const Scalar& fill) {
+        auto at = std::find(out_.buffers.begin(), out_.buffers.end(), v);
+        const TensorSpec spec = program_.spec(v);
+        if (at == out_.buffers.end()) {
+            out_.buffers.push_back(v);
+            out_.kernel.buffers.push_back({fmt::format("in{}", out_.kernel.buffers.size()),
+                                           spec.dtype, spec.shape.numel(), false});
+            at = out_.buffers.end() - 1;
+        }
+        Statement s{.kind = StatementKind::load, .dtype = spec.dtype};
+        s.buffer = static_cast<std::size_t>(at - out_.buffers.begin());
+        s.index = index;
+        s.valid = valid;
+        s.fill = fill;
+        return add(std::move(s));
+    }
+
+    ValueId constant(const Scalar& value, DType dtype) {
+        Statement s{.kind = StatementKind::constant, .dtype = dtype};
+        s.fill = value.as(dtype);
+        return add(std::move(s));
+    }
+
+    ValueId applied(OpId op, DType dtype, std::vector<ValueId> operands,
+                    std::span<const std::uint64_t> words = {}) {
+        Statement s{.kind = StatementKind::apply, .dtype = dtype};
+        s.op = op;
+        s.operands = std::move(operands);
+        s.words.assign(words.begin(), words.end());
+        return add(std::move(s));
+    }
+
+    ValueId converted(ValueId v, DType from, DType to) {
+        static const OpId cast = require_op("cast");
+        return from == to ? v : applied(cast, to, {v});
+    }
+
+    ValueId computed(const Operation& operation, const Position& position) {
+        const OpDef& def = operation.def();
+        const DType dtype = operation.spec().dtype;
+        if (def.move != nullptr) return viewed(operation, position);
+        if (has(def.traits, Trait::elementwise)) {
+            std::vector<ValueId> operands;
+            for (std::size_t k = 0; k < operation.input_count(); ++k)
+                operands.push_back(
+                    element(operation.input(k), broadcast(position, operation.input(k))));
+            return applied(operation.op(), dtype, std::move(operands), operation.attrs().words());
+        }
+        switch (def.lowering) {
+            case Lowering::constant: return constant(operation.attrs().scalar(0), dtype);
+            case Lowering::position: {
+                static const OpId cast = require_op("cast");
+                Statement s{.kind = StatementKind::position, .dtype = DType::i64};
+                s.index = position[static_cast<std::size_t>(operation.attrs().integer(0))];
+                const ValueId at = add(std::move(s));
+                return dtype == DType::i64 ? at : applied(cast, dtype, {at});
+            }
+            case Lowering::reduction: return reduced(operation, position);
+            case Lowering::contraction: return contracted(operation, position);
+            case Lowering::concat: return joined(operation, position);
+            case Lowering::gather: return gathered(operation, position);
+            case Lowering::opaque: break;
+        }
+        throw InternalError(fmt::format("no kernel computes {}", def.name));
+    }
+
+    /// The position of an operand that is broadcast to the result's shape.
+    Position broadcast(const Position& position, ValueRef operand) {
+        const Shape shape = program_.spec(operand).shape;
+        Position out;
+        for (int d = 0; d < shape.rank(); ++d) {
+            out.push_back(
+                shape[d] == 1
+                    ? context().constant(0)
+                    : position[position.size() - shape.size() + static_cast<std::size_t>(d)]);
+        }
+        return out;
+    }
+
+    IndexExpr moved(const Operation& operation, const Position& position) {
+        const TensorSpec spec = operation.spec();
+        Placement placement{ShapeTracker(ir::dims_of(program_.spec(operation.input(0)).shape))};
+        operation.def().move(placement, operation.attrs(), spec.shape);
+        return placement.tracker.index_expr(context(), position);
+    }
+
+    ValueId viewed(const Operation& operation, const Position& position) {
+        static const OpId select = require_op("select");
+        const TensorSpec spec = operation.spec();
+        const ValueRef operand = operation.input(0);
+        Placement placement{ShapeTracker(ir::dims_of(program_.spec(operand).shape))};
+        operation.def().move(placement, operation.attrs(), spec.shape);
+        const auto [index, valid] = placement.tracker.index_expr(context(), position);
+        const Scalar fill = placement.fill.value_or(0).as(spec.dtype);
+        if (valid.bounds() == Bounds{0, 0}) return constant(fill, spec.dtype);
+        const bool always = valid.bounds() == Bounds{1, 1};
+        if (!is_inside(operand))
+            return loaded(operand, index, always ? std::nullopt : std::optional(valid), fill);
+        const Shape shape = program_.spec(operand).shape;
+        if (always) return element(operand, unravelled(shape, index));
+        // Padding of a computed value: there it is computed at some position that exists, and not
+        // used.
+        if (shape.numel() == 0) return constant(fill, spec.dtype);
+        const Bounds reach = index.bounds();
+        const Expr inside =
+            reach.low >= 0 && reach.high < shape.numel()
+                ? index
+                : min(max(index, context().constant(0)), context().constant(shape.numel() - 1));
+        const ValueId value = element(operand, unravelled(shape, inside));
+        Statement s{.kind = StatementKind::position, .dtype = DType::boolean};
+        s.index = valid;
+        const ValueId condition = add(std::move(s));
+        const ValueId filled = constant(fill, spec.dtype);
+        return applied(select, spec.dtype, {condition, value, filled});
+    }
+
+    Expr row_major(const Position& position, const Shape& shape) {
+        Expr index = context().constant(0);
+        std::int64_t stride = 1;
+        for (int d = shape.rank() - 1; d >= 0; --d) {
+            index = index + position[static_cast<std::size_t>(d)] * stride;
+            stride *= shape[d];
+        }
+        return index;
+    }
+
+    Position unravelled(const Shape& shape, Expr number) {
+        Position out(shape.size(), context().constant(0));
+        for (int d = shape.rank() - 1; d >= 0; --d) {
+            if (shape[d] == 0) return out;
+            out[static_cast<std::size_t>(d)] = mod(number, shape[d]);
+            number = floor_div(number, shape[d]);
+        }
+        return out;
+    }
+
+    /// A loop over `counters` that combines what `body` computes.
+    template <class Body>
+    ValueId combined(const std::vector<Count>& counts, OpId combine, DType dtype,
+                     const Scalar& init, const Body& body) {
+        Scope scope;
+        for (const Count& c : counts) scope.variables.push_back(c.variable);
+        scopes_.push_back(std::move(scope));
+        const ValueId from = body();
+        Statement s{.kind = StatementKind::reduce, .dtype = dtype};
+        s.counts = counts;
+        s.lanes = kLanes;
+        s.accumulators = {{combine, dtype, init, from}};
+        s.body = std::move(scopes_.back().block);
+        scopes_.pop_back();
+        return add(std::move(s));
+    }
+
+    Count counter(std::int64_t size) {
+        const Expr count = context().constant(size);
+        return {context().counter(fmt::format("r{}", counters_++), count), count};
+    }
+
+    ValueId reduced(const Operation& operation, const Position& position) {
+        const Reduction& how = operation.def().reduction;
+        const TensorSpec spec = operation.spec();
+        const ValueRef operand = operation.input(0);
+        const TensorSpec from = program_.spec(operand);
+        const Ints axes = operation.attrs().list(0);
+        const bool keep = operation.attrs().boolean(1);
+        Position inner;
+        std::vector<Count> counts;
+        std::size_t at = 0;
+        std::int64_t elements = 1;
+        for (int d = 0; d < from.shape.rank(); ++d) {
+            if (std::find(axes.begin(), axes.end(), d) == axes.end()) {
+                inner.push_back(position[at++]);
+                continue;
+            }
+            elements *= from.shape[d];
+            if (keep) ++at;
+            if (from.shape[d] <= 1) {
+                inner.push_back(context().constant(0));
+                continue;
+            }
+            counts.push_back(counter(from.shape[d]));
+            inner.push_back(counts.back().variable);
+        }
+        const DType sum_type = accumulation_type(spec.dtype);
+        const Scalar init = how.initial(sum_type);
+        ValueId total = 0;
+        if (elements == 0) {
+            total = constant(init, sum_type);
+        } else if (counts.empty()) {
+            total = converted(element(operand, inner), from.dtype, sum_type);
+        } else {
+            total = combined(counts, require_op(how.combine), sum_type, init,
+                             [&] { return element(operand, inner); });
+        }
+        if (how.mean)
+            total = applied(require_op("div"), sum_type, {total, constant(elements, sum_type)});
+        return converted(total, sum_type, spec.dtype);
+    }
+
+    ValueId contracted(const Operation& operation, const Position& position) {
+        const ValueRef left = operation.input(0);
+        const ValueRef right = operation.input(1);
+        const TensorSpec a = program_.spec(left);
+        const TensorSpec b = program_.spec(right);
+        const Ints lc = operation.attrs().list(0);
+        const Ints rc = operation.attrs().list(1);
+        const Ints lb = operation.attrs().list(2);
+        const Ints rb = operation.attrs().list(3);
+        Position pa(a.shape.size(), context().constant(0));
+        Position pb(b.shape.size(), context().constant(0));
+        std::size_t at = 0;
+        for (int i = 0; i < lb.rank(); ++i, ++at)
+            pa[static_cast<std::size_t>(lb[i])] = pb[static_cast<std::size_t>(rb[i])] =
+                position[at];
+        const auto free_axes = [&](Position& p, const Ints& contract, const Ints& batch) {
+            for (std::size_t d = 0; d < p.size(); ++d) {
+                const auto axis = static_cast<std::int64_t>(d);
+                if (std::find(contract.begin(), contract.end(), axis) == contract.end() &&
+                    std::find(batch.begin(), batch.end(), axis) == batch.end())
+                    p[d] = position[at++];
+            }
+        };
+        free_axes(pa, lc, lb);
+        free_axes(pb, rc, rb);
+        std::vector<Count> counts;
+        std::int64_t elements = 1;
+        for (int i = 0; i < lc.rank(); ++i) {
+            const std::int64_t size = a.shape[static_cast<int>(lc[i])];
+            elements *= size;
+            if (size <= 1) continue;
+            counts.push_back(counter(size));
+            pa[static_cast<std::size_t>(lc[i])] = pb[static_cast<std::size_t>(rc[i])] =
+                counts.back().variable;
+        }
+        const DType dtype = operation.spec().dtype;
+        const DType wide = accumulation_type(dtype);
+        const auto product = [&] {
+            const ValueId x = converted(element(left, pa), dtype, wide);
+            const ValueId y = converted(element(right, pb), dtype, wide);
+            return applied(require_op("mul"), wide, {x, y});
+        };
+        const Scalar zero = Scalar(0).as(wide);
+        const ValueId total = elements == 0 ? constant(zero, wide)
+                              : counts.empty()
+                                  ? product()
+                                  : combined(counts, require_op("add"), wide, zero, product);
+        return converted(total, wide, dtype);
+    }
+
+    /// The operand in whose range the position falls, each read at a position that is there.
+    ValueId joined(const Operation& operation, const Position& position) {
+        const auto axis = static_cast<std::size_t>(operation.attrs().integer(0));
+        const DType dtype = operation.spec().dtype;
+        std::int64_t start = 0;
+        std::optional<ValueId> so_far;
+        for (std::size_t k = 0; k < operation.input_count(); ++k) {
+            const ValueRef operand = operation.input(k);
+            const std::int64_t size = program_.spec(operand).shape[static_cast<int>(axis)];
+            if (size == 0) continue;
+            const Expr from = context().constant(start);
+            const Expr here = at_least(position[axis], from);
+            Position inner = position;
+            inner[axis] = min(max(position[axis] - start, context().constant(0)),
+                              context().constant(size - 1));
+            start += size;
+            if (so_far && here.bounds() == Bounds{0, 0}) continue;
+            const ValueId value = element(operand, inner);
+            if (!so_far) {
+                so_far = value;
+                continue;
+            }
+            Statement s{.kind = StatementKind::position, .dtype = DType::boolean};
+            s.index = here;
+            const ValueId condition = add(std::move(s));
+            so_far = applied(require_op("select"), dtype, {condition, value, *so_far});
+        }
+        return *so_far;
+    }
+
+    ValueId gathered(const Operation& operation, const Position& position) {
+        const auto axis = static_cast<std::size_t>(operation.attrs().integer(0));
+        const ValueRef operand = operation.input(0);
+        const ValueRef indices = operation.input(1);
+        const TensorSpec from = program_.spec(operand);
+        const std::size_t rank = program_.spec(indices).shape.size();
+        const auto middle = position.begin() + static_cast<std::ptrdiff_t>(axis);
+        const ValueId index =
+            element(indices, Position(middle, middle + static_cast<std::ptrdiff_t>(rank)));
+        const Expr size = context().constant(from.shape[static_cast<int>(axis)]);
+        // Where there is only one place to look the variable is 0, and the index still checked.
+        const Expr variable = context().counter(fmt::format("g{}", counters_++), size);
+        Statement s{.kind = StatementKind::bind};
+        s.operands = {index};
+        s.counts = {{variable, size}};
+        scopes_.back().block.push_back(std::move(s));
+        scopes_.back().variables.push_back(variable);
+        Position inner(position.begin(), middle);
+        inner.push_back(variable);
+        inner.insert(inner.end(), middle + static_cast<std::ptrdiff_t>(rank), position.end());
+        return element(operand, inner);
+    }
+
+    static constexpr std::size_t kStores = std::size_t{1} << 32;
+
+    const Program& program_;
+    const Group& group_;
+    Lowered out_;
+    std::vector<Scope> scopes_;
+    std::vector<KernelBuffer> stored_;
+    std::set<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>> weighed_;
+    ValueId next_ = 0;
+    int counters_ = 0;
+    int buffer_count_ = 0;
+};
+
+}  // namespace
+
+bool is_lowered(const OpDef& def) {
+    return def.move != nullptr ||
+           (has(def.traits, Trait::elementwise) && def.evaluate != nullptr) ||
+           def.lowering != Lowering::opaque;
+}
+
+Lowered lower(const Program& program, const Group& group, std::string name) {
+    return Lowerer(program, group, std::move(name)).run();
+}
+
+}  // namespace lazuli::codegen

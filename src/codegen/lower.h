@@ -1,0 +1,30 @@
+#pragma once
+
+// From a group of operations to the kernel that computes them.
+
+#include "codegen/kernel.h"
+#include "lazuli/program.h"
+
+namespace lazuli::codegen {
+
+/// Operations of one program that one kernel computes. Values that the group needs and does not
+/// list are read from memory.
+struct Group {
+    std::vector<std::uint32_t> operations;  // ascending
+    std::vector<ValueRef> outputs;          // of one shape, each to be stored
+};
+
+/// A kernel, and what its buffers are: first the values it reads, then those it stores.
+struct Lowered {
+    Kernel kernel;
+    std::vector<ValueRef> buffers;
+};
+
+/// Whether a kernel can compute the op; others are for their backend.
+bool is_lowered(const OpDef& def);
+
+/// The kernel of a group. Loops run over the outputs' positions; a reduction inside is computed
+/// once for each of its own positions where the loops can be ordered so.
+Lowered lower(const Program& program, const Group& group, std::string name);
+
+}  // namespace lazuli::codegen

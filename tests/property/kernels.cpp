@@ -1,0 +1,179 @@
+// Random programs computed by kernels, in the kernel interpreter, against the reference backend.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "codegen/lower.h"
+#include "generator.h"
+#include "ir/engine.h"
+#include "long_option.h"
+#include "plan/expand.h"
+
+namespace lazuli::tests {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+enum class Fusion { none, single_use };
+
+/// Groups for a test: each operation alone, or with all that only it uses.
+std::vector<codegen::Group> groups_of(const Program& program, Fusion fusion) {
+    const std::size_t count = program.size();
+    std::vector<std::set<std::size_t>> users(count);
+    std::vector<bool> stored(count, fusion == Fusion::none);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Operation operation = program.operation(i);
+        if (!codegen::is_lowered(operation.def())) stored[i] = true;
+        for (std::size_t k = 0; k < operation.input_count(); ++k) {
+            const ValueRef v = operation.input(k);
+            if (v.is_param()) continue;
+            users[v.index()].insert(i);
+            if (!codegen::is_lowered(operation.def())) stored[v.index()] = true;
+        }
+    }
+    for (const ProgramResult& result : program.results()) {
+        if (!result.value.is_param()) stored[result.value.index()] = true;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (users[i].size() != 1) stored[i] = true;
+        // A reduction within a reduction is computed again and again: the real grouping knows when.
+        const Lowering how = program.operation(i).def().lowering;
+        if (how == Lowering::reduction || how == Lowering::contraction) stored[i] = true;
+    }
+    std::vector<codegen::Group> out;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!stored[i]) continue;
+        codegen::Group group{{}, {ValueRef::op(i)}};
+        std::vector<std::size_t> open{i};
+        std::set<std::uint32_t> members;
+        while (!open.empty()) {
+            const std::size_t at = open.back();
+            open.pop_back();
+            if (!members.insert(static_cast<std::uint32_t>(at)).second) continue;
+            for (std::size_t k = 0; k < program.operation(at).input_count(); ++k) {
+                const ValueRef v = program.operation(at).input(k);
+                if (!v.is_param() && !stored[v.index()]) open.push_back(v.index());
+            }
+        }
+        group.operations.assign(members.begin(), members.end());
+        out.push_back(std::move(group));
+    }
+    return out;
+}
+
+/// The program's results by kernels; counts them.
+std::vector<Bytes> run(const Program& program, const std::vector<Tensor>& params, Fusion fusion,
+                       std::size_t& kernels) {
+    std::vector<Bytes> param_bytes;
+    for (const Tensor& param : params) {
+        Bytes bytes(static_cast<std::size_t>(param.spec().nbytes()));
+        const Tensor dense = param.contiguous();
+        dense.eval();
+        ir::engine().download(*static_cast<ir::Node*>(dense.node()), bytes.data());
+        param_bytes.push_back(std::move(bytes));
+    }
+    std::vector<Bytes> values(program.size());
+    const auto bytes_of = [&](ValueRef v) -> Bytes& {
+        return v.is_param() ? param_bytes[v.index()] : values[v.index()];
+    };
+    for (const codegen::Group& group : groups_of(program, fusion)) {
+        const std::size_t root = group.outputs[0].index();
+        const Operation operation = program.operation(root);
+        const TensorSpec spec = operation.spec();
+        values[root].resize(static_cast<std::size_t>(spec.nbytes()));
+        if (!codegen::is_lowered(operation.def())) {
+            std::vector<TensorSpec> specs;
+            for (std::size_t k = 0; k < operation.input_count(); ++k)
+                specs.push_back(program.spec(operation.input(k)));
+            std::vector<HostArray> inputs;
+            for (std::size_t k = 0; k < operation.input_count(); ++k)
+                inputs.push_back({bytes_of(operation.input(k)).data(), &specs[k]});
+            operation.def().evaluate(
+                {operation.def(), operation.attrs(), inputs, &spec, values[root].data()});
+            continue;
+        }
+        const codegen::Lowered lowered =
+            codegen::lower(program, group, fmt::format("k{}", kernels++));
+        lowered.kernel.verify();
+        std::vector<void*> buffers;
+        for (const ValueRef v : lowered.buffers) buffers.push_back(bytes_of(v).data());
+        codegen::interpret(lowered.kernel, buffers);
+    }
+    std::vector<Bytes> results;
+    for (const ProgramResult& result : program.results()) results.push_back(bytes_of(result.value));
+    return results;
+}
+
+double tolerance_of(DType dtype) {
+    switch (dtype) {
+        case DType::f16: return 2e-3;
+        case DType::bf16: return 2e-2;
+        case DType::f32:
+        case DType::c64: return 2e-6;
+        default: return 1e-12;
+    }
+}
+
+bool close(const Scalar& a, const Scalar& b, DType dtype, double depth) {
+    if (a == b) return true;
+    const double x = a.to_double();
+    const double y = b.to_double();
+    if (std::isnan(x) && std::isnan(y)) return true;
+    const double relative = tolerance_of(dtype) * depth;
+    return std::abs(x - y) <= relative * std::abs(y) + 1e-6 * depth;
+}
+
+TEST(Kernels, ComputeWhatTheReferenceDoes) {
+    const int programs = tests::count(1'000, 100'000);
+    std::size_t kernels = 0;
+    std::size_t elements = 0;
+    std::size_t exact = 0;
+    for (int i = 0; i < programs; ++i) {
+        const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
+        ProgramGenerator generator(seed);
+        Random random(~seed);
+        const Program drawn = generator.program(static_cast<int>(1 + random.below(30)));
+        const std::vector<Tensor> operands = generator.operands(drawn);
+        const Program program = plan::expand(drawn, {});
+        SCOPED_TRACE(
+            fmt::format("seed {}\n{}", seed, program.size() < 40 ? program.str() : "(long)"));
+        std::vector<Tensor> expected;
+        try {
+            expected = record(drawn, operands);
+            eval(std::span<const Tensor>(expected));
+        } catch (const ExecutionError&) {
+            continue;
+        }
+        for (const Fusion fusion : {Fusion::none, Fusion::single_use}) {
+            const std::vector<Bytes> results = run(program, operands, fusion, kernels);
+            for (std::size_t r = 0; r < results.size(); ++r) {
+                const TensorSpec spec = expected[r].spec();
+                Bytes want(static_cast<std::size_t>(spec.nbytes()));
+                ir::engine().download(*static_cast<ir::Node*>(expected[r].node()), want.data());
+                ASSERT_EQ(want.size(), results[r].size());
+                const std::size_t size = size_of(spec.dtype);
+                for (std::size_t at = 0; at < want.size(); at += size) {
+                    ++elements;
+                    if (std::memcmp(&want[at], &results[r][at], size) == 0) {
+                        ++exact;
+                        continue;
+                    }
+                    const Scalar a = load_scalar(spec.dtype, &results[r][at]);
+                    const Scalar b = load_scalar(spec.dtype, &want[at]);
+                    ASSERT_TRUE(close(a, b, spec.dtype, static_cast<double>(program.size())))
+                        << "result " << r << " element " << at / size << ": " << a.str()
+                        << " and not " << b.str();
+                }
+            }
+        }
+    }
+    fmt::print("kernels: {} programs, {} kernels, {} elements, {} of them the same bits\n",
+               programs, kernels, elements, exact);
+}
+
+}  // namespace
+}  // namespace lazuli::tests
