@@ -28,12 +28,11 @@ DType accumulation_type(DType dtype) {
     }
 }
 
-constexpr int kLanes = 8;
-
 class Lowerer {
    public:
-    Lowerer(const Program& program, const Group& group, std::string name)
-        : program_(program), group_(group) {
+    Lowerer(const Program& program, const Group& group, std::string name,
+            const LowerOptions& options)
+        : program_(program), group_(group), options_(options) {
         out_.kernel.name = std::move(name);
     }
 
@@ -401,7 +400,7 @@ class Lowerer {
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
         s.counts = counts;
-        s.lanes = kLanes;
+        s.lanes = options_.lanes;
         s.accumulators = {{combine, dtype, init, from}};
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();
@@ -444,7 +443,10 @@ class Lowerer {
         if (elements == 0) {
             total = constant(init, sum_type);
         } else if (counts.empty()) {
-            total = converted(element(operand, inner), from.dtype, sum_type);
+            // One step all the same: 0 + -0 is 0.
+            total = applied(require_op(how.combine), sum_type,
+                            {constant(init, sum_type),
+                             converted(element(operand, inner), from.dtype, sum_type)});
         } else {
             total = combined(counts, require_op(how.combine), sum_type, init,
                              [&] { return element(operand, inner); });
@@ -497,10 +499,10 @@ class Lowerer {
             return applied(require_op("mul"), wide, {x, y});
         };
         const Scalar zero = Scalar(0).as(wide);
-        const ValueId total = elements == 0 ? constant(zero, wide)
-                              : counts.empty()
-                                  ? product()
-                                  : combined(counts, require_op("add"), wide, zero, product);
+        const ValueId total =
+            elements == 0    ? constant(zero, wide)
+            : counts.empty() ? applied(require_op("add"), wide, {constant(zero, wide), product()})
+                             : combined(counts, require_op("add"), wide, zero, product);
         return converted(total, wide, dtype);
     }
 
@@ -561,6 +563,7 @@ class Lowerer {
 
     const Program& program_;
     const Group& group_;
+    const LowerOptions options_;
     Lowered out_;
     std::vector<Scope> scopes_;
     std::vector<KernelBuffer> stored_;
@@ -578,8 +581,9 @@ bool is_lowered(const OpDef& def) {
            def.lowering != Lowering::opaque;
 }
 
-Lowered lower(const Program& program, const Group& group, std::string name) {
-    return Lowerer(program, group, std::move(name)).run();
+Lowered lower(const Program& program, const Group& group, std::string name,
+              const LowerOptions& options) {
+    return Lowerer(program, group, std::move(name), options).run();
 }
 
 }  // namespace lazuli::codegen

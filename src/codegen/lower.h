@@ -23,8 +23,13 @@ struct Lowered {
 /// Whether a kernel can compute the op; others are for their backend.
 bool is_lowered(const OpDef& def);
 
+struct LowerOptions {
+    int lanes = 8;  // of reductions; 1 adds up in order, as the reference backend does
+};
+
 /// The kernel of a group. Loops run over the outputs' positions; a reduction inside is computed
 /// once for each of its own positions where the loops can be ordered so.
-Lowered lower(const Program& program, const Group& group, std::string name);
+Lowered lower(const Program& program, const Group& group, std::string name,
+              const LowerOptions& options = {});
 
 }  // namespace lazuli::codegen
