@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "ir/placement.h"
 #include "lazuli/error.h"
@@ -51,6 +52,8 @@ class Lowerer {
             out_.buffers.push_back(group_.outputs[i]);
             out_.kernel.buffers.push_back(stored_[i]);
         }
+        for (const std::uint32_t operation : group_.operations)
+            out_.work.push_back({operation, evaluations_[operation]});
         out_.kernel.body = std::move(scopes_[0].block);
         place_stores(out_.kernel.body);
         return std::move(out_);
@@ -62,6 +65,7 @@ class Lowerer {
         Block block;
         std::map<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>, ValueId> known;
         std::vector<Expr> variables;  // that have a value from here on inwards
+        double steps = 1;             // of the loop that this is the body of
     };
 
     ExprContext& context() { return *out_.kernel.context; }
@@ -173,7 +177,10 @@ class Lowerer {
         order.erase(order.begin());
         const Expr size = context().constant(shape[static_cast<int>(d)]);
         if (counters[d].is_constant()) return nest(counters, shape, std::move(order));
-        scopes_.push_back({.block = {}, .known = {}, .variables = {counters[d]}});
+        scopes_.push_back({.block = {},
+                           .known = {},
+                           .variables = {counters[d]},
+                           .steps = static_cast<double>(shape[static_cast<int>(d)])});
         nest(counters, shape, std::move(order));
         Statement loop{.kind = outermost ? StatementKind::parallel : StatementKind::serial};
         loop.counts = {{counters[d], size}};
@@ -246,9 +253,10 @@ class Lowerer {
             if (const auto at = scope.known.find(key); at != scope.known.end()) return at->second;
         }
         return at_level(level_of(position), [&] {
-            const ValueId id = is_inside(v) ? computed(program_.operation(v.index()), position)
-                                            : loaded(v, row_major(position, program_.spec(v).shape),
-                                                     std::nullopt, 0);
+            const ValueId id =
+                is_inside(v)
+                    ? computed(static_cast<std::uint32_t>(v.index()), position)
+                    : loaded(v, row_major(position, program_.spec(v).shape), std::nullopt, 0);
             scopes_.back().known.emplace(key, id);
             return id;
         });
@@ -291,7 +299,27 @@ class Lowerer {
         return from == to ? v : applied(cast, to, {v});
     }
 
-    ValueId computed(const Operation& operation, const Position& position) {
+    /// How often something at this position is computed here. A contraction packs its operands:
+    /// what they are made of is computed once for each of their own positions.
+    double times(const Position& position) const {
+        double out = 1;
+        for (const Scope& scope : scopes_) {
+            bool counts = !packing_;
+            for (const Expr& e : position) {
+                if (counts) break;
+                for (const Expr& v : e.vars()) {
+                    counts = counts || std::find(scope.variables.begin(), scope.variables.end(),
+                                                 v) != scope.variables.end();
+                }
+            }
+            if (counts) out *= scope.steps;
+        }
+        return out;
+    }
+
+    ValueId computed(std::uint32_t number, const Position& position) {
+        const Operation operation = program_.operation(number);
+        evaluations_[number] += times(position);
         const OpDef& def = operation.def();
         const DType dtype = operation.spec().dtype;
         if (def.move != nullptr) return viewed(operation, position);
@@ -395,7 +423,10 @@ class Lowerer {
     ValueId combined(const std::vector<Count>& counts, OpId combine, DType dtype,
                      const Scalar& init, const Body& body) {
         Scope scope;
-        for (const Count& c : counts) scope.variables.push_back(c.variable);
+        for (const Count& c : counts) {
+            scope.variables.push_back(c.variable);
+            scope.steps *= static_cast<double>(c.size.constant().value_or(1));
+        }
         scopes_.push_back(std::move(scope));
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
@@ -494,8 +525,10 @@ class Lowerer {
         const DType dtype = operation.spec().dtype;
         const DType wide = accumulation_type(dtype);
         const auto product = [&] {
+            const bool outer = std::exchange(packing_, true);
             const ValueId x = converted(element(left, pa), dtype, wide);
             const ValueId y = converted(element(right, pb), dtype, wide);
+            packing_ = outer;
             return applied(require_op("mul"), wide, {x, y});
         };
         const Scalar zero = Scalar(0).as(wide);
@@ -568,6 +601,8 @@ class Lowerer {
     std::vector<Scope> scopes_;
     std::vector<KernelBuffer> stored_;
     std::set<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>> weighed_;
+    std::map<std::uint32_t, double> evaluations_;
+    bool packing_ = false;
     ValueId next_ = 0;
     int counters_ = 0;
     int buffer_count_ = 0;
@@ -575,7 +610,10 @@ class Lowerer {
 
 }  // namespace
 
-bool is_lowered(const OpDef& def) {
+bool is_lowered(const Operation& operation) {
+    const OpDef& def = operation.def();
+    // The mean of complex numbers is divided part by part, and no function of elements does that.
+    if (def.reduction.mean && is_complex(operation.spec().dtype)) return false;
     return def.move != nullptr ||
            (has(def.traits, Trait::elementwise) && def.evaluate != nullptr) ||
            def.lowering != Lowering::opaque;

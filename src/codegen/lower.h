@@ -14,14 +14,21 @@ struct Group {
     std::vector<ValueRef> outputs;          // of one shape, each to be stored
 };
 
+/// How often a kernel computes elements of an operation.
+struct Work {
+    std::uint32_t operation;
+    double evaluations;
+};
+
 /// A kernel, and what its buffers are: first the values it reads, then those it stores.
 struct Lowered {
     Kernel kernel;
     std::vector<ValueRef> buffers;
+    std::vector<Work> work;  // one entry an operation of the group, in their order
 };
 
-/// Whether a kernel can compute the op; others are for their backend.
-bool is_lowered(const OpDef& def);
+/// Whether a kernel can compute the operation; others are for their backend.
+bool is_lowered(const Operation& operation);
 
 struct LowerOptions {
     int lanes = 8;  // of reductions; 1 adds up in order, as the reference backend does

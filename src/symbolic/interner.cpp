@@ -78,6 +78,11 @@ const std::string* Interner::keep(std::string_view text) {
 int compare(const Node* a, const Node* b) {
     if (a == b) return 0;
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    if (a->is(Kind::variable)) {
+        // By name, i9 before i10; two of one name by age.
+        if (a->name->size() != b->name->size()) return a->name->size() < b->name->size() ? -1 : 1;
+        if (const int order = a->name->compare(*b->name); order != 0) return order;
+    }
     const std::size_t common = std::min(a->count, b->count);
     for (std::size_t i = 0; i < common; ++i) {
         if (const int order = compare((*a)[i].node, (*b)[i].node); order != 0) return order;

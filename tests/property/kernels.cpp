@@ -12,27 +12,33 @@
 #include "ir/engine.h"
 #include "long_option.h"
 #include "plan/expand.h"
+#include "plan/group.h"
 
 namespace lazuli::tests {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-enum class Fusion { none, single_use };
+enum class Fusion { none, single_use, planned };
 
 /// Groups for a test: each operation alone, or with all that only it uses.
 std::vector<codegen::Group> groups_of(const Program& program, Fusion fusion) {
+    if (fusion == Fusion::planned) {
+        std::vector<codegen::Group> planned;
+        for (const plan::Grouped& grouped : plan::group(program)) planned.push_back(grouped.group);
+        return planned;
+    }
     const std::size_t count = program.size();
     std::vector<std::set<std::size_t>> users(count);
     std::vector<bool> stored(count, fusion == Fusion::none);
     for (std::size_t i = 0; i < count; ++i) {
         const Operation operation = program.operation(i);
-        if (!codegen::is_lowered(operation.def())) stored[i] = true;
+        if (!codegen::is_lowered(operation)) stored[i] = true;
         for (std::size_t k = 0; k < operation.input_count(); ++k) {
             const ValueRef v = operation.input(k);
             if (v.is_param()) continue;
             users[v.index()].insert(i);
-            if (!codegen::is_lowered(operation.def())) stored[v.index()] = true;
+            if (!codegen::is_lowered(operation)) stored[v.index()] = true;
         }
     }
     for (const ProgramResult& result : program.results()) {
@@ -84,8 +90,9 @@ std::vector<Bytes> run(const Program& program, const std::vector<Tensor>& params
         const std::size_t root = group.outputs[0].index();
         const Operation operation = program.operation(root);
         const TensorSpec spec = operation.spec();
-        values[root].resize(static_cast<std::size_t>(spec.nbytes()));
-        if (!codegen::is_lowered(operation.def())) {
+        for (const ValueRef output : group.outputs)
+            values[output.index()].resize(static_cast<std::size_t>(program.spec(output).nbytes()));
+        if (!codegen::is_lowered(operation)) {
             std::vector<TensorSpec> specs;
             for (std::size_t k = 0; k < operation.input_count(); ++k)
                 specs.push_back(program.spec(operation.input(k)));
@@ -170,8 +177,8 @@ TEST(Kernels, ComputeWhatTheReferenceDoes) {
             Fusion fusion;
             int lanes;
         };
-        for (const Way way :
-             {Way{Fusion::none, 1}, Way{Fusion::single_use, 1}, Way{Fusion::single_use, 8}}) {
+        for (const Way way : {Way{Fusion::none, 1}, Way{Fusion::single_use, 1},
+                              Way{Fusion::planned, 1}, Way{Fusion::planned, 8}}) {
             // Another order of a sum may turn a comparison: then results differ as they may.
             if (way.lanes > 1 && has_jumps(program)) continue;
             const std::vector<Bytes> results =
@@ -192,7 +199,11 @@ TEST(Kernels, ComputeWhatTheReferenceDoes) {
                     const Scalar b = load_scalar(spec.dtype, &want[at]);
                     const double depth = way.lanes > 1 ? static_cast<double>(program.size()) : 0;
                     ASSERT_TRUE(close(a, b, spec.dtype, depth))
-                        << "lanes " << way.lanes << (way.fusion == Fusion::none ? " unfused" : " fused") << " result " << r << " element " << at / size << ": " << a.str()
+                        << "lanes " << way.lanes
+                        << (way.fusion == Fusion::none      ? " unfused"
+                            : way.fusion == Fusion::planned ? " planned"
+                                                            : " fused")
+                        << " result " << r << " element " << at / size << ": " << a.str()
                         << " and not " << b.str();
                 }
             }

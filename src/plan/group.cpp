@@ -1,0 +1,295 @@
+// Grouping starts from few stored values (the results, and what backends must see in memory) and
+// puts everything else into the kernels that need it. Then each kernel is lowered on trial; where
+// that shows an operation computed more often than it is worth, the last value before the work
+// multiplies is stored as well, and the grouping is made anew.
+
+#include "plan/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace lazuli::plan {
+
+namespace {
+
+using Number = std::uint32_t;
+
+/// Costs nothing to compute where it is needed: it is an index, or nothing at all.
+bool is_free(const OpDef& def) {
+    return def.move != nullptr || def.lowering == Lowering::constant ||
+           def.lowering == Lowering::position;
+}
+
+bool is_summing(const OpDef& def) {
+    return def.lowering == Lowering::reduction || def.lowering == Lowering::contraction;
+}
+
+class Grouper {
+   public:
+    Grouper(const Program& program, const GroupCosts& costs)
+        : program_(program), costs_(costs), stored_(program.size()), users_(program.size()) {}
+
+    std::vector<Grouped> run() {
+        find_users();
+        store_what_must_be();
+        for (;;) {
+            std::vector<Grouped> groups = build();
+            if (!split_the_worst(groups)) return groups;
+        }
+    }
+
+   private:
+    void store(Number operation, std::string why) {
+        if (stored_[operation].empty()) stored_[operation] = std::move(why);
+    }
+    bool is_stored(Number operation) const { return !stored_[operation].empty(); }
+
+    void find_users() {
+        std::set<Number> needed;
+        for (const ProgramResult& result : program_.results()) {
+            if (!result.value.is_param()) needed.insert(static_cast<Number>(result.value.index()));
+        }
+        for (auto i = static_cast<Number>(program_.size()); i-- > 0;) {
+            if (!needed.contains(i)) continue;
+            const Operation operation = program_.operation(i);
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                if (v.is_param()) continue;
+                needed.insert(static_cast<Number>(v.index()));
+                auto& users = users_[v.index()];
+                if (users.empty() || users.back() != i) users.push_back(i);
+            }
+        }
+        needed_.assign(needed.begin(), needed.end());
+    }
+
+    void store_what_must_be() {
+        for (const ProgramResult& result : program_.results()) {
+            if (!result.value.is_param())
+                store(static_cast<Number>(result.value.index()), "result");
+        }
+        for (const Number i : needed_) {
+            const Operation operation = program_.operation(i);
+            if (codegen::is_lowered(operation)) continue;
+            store(i, fmt::format("{} is a kernel of its own", operation.def().name));
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                if (!v.is_param())
+                    store(static_cast<Number>(v.index()),
+                          fmt::format("read by {}", operation.def().name));
+            }
+        }
+    }
+
+    /// The operations that computing `root` takes, stored ones excepted.
+    std::vector<Number> cone(Number root) const {
+        std::set<Number> members;
+        std::vector<Number> open{root};
+        while (!open.empty()) {
+            const Number at = open.back();
+            open.pop_back();
+            if (!members.insert(at).second) continue;
+            const Operation operation = program_.operation(at);
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                if (!v.is_param() && !is_stored(static_cast<Number>(v.index())))
+                    open.push_back(static_cast<Number>(v.index()));
+            }
+        }
+        return {members.begin(), members.end()};
+    }
+
+    std::vector<Grouped> build() {
+        std::vector<Grouped> out;
+        std::map<Number, std::size_t> group_of;  // where each stored value is computed
+        for (const Number i : needed_) {
+            if (!is_stored(i)) continue;
+            Grouped next;
+            next.opaque = !codegen::is_lowered(program_.operation(i));
+            next.group = {next.opaque ? std::vector<Number>{i} : cone(i), {ValueRef::op(i)}};
+            next.why = stored_[i];
+            if (!next.opaque) {
+                if (const auto with = partner(out, next, group_of)) {
+                    join(out[*with], next);
+                    group_of[i] = *with;
+                    continue;
+                }
+            }
+            group_of[i] = out.size();
+            out.push_back(std::move(next));
+        }
+        return out;
+    }
+
+    /// An earlier kernel over the same positions that shares work with this one, and that nothing
+    /// between them stands on.
+    std::optional<std::size_t> partner(const std::vector<Grouped>& groups, const Grouped& next,
+                                       const std::map<Number, std::size_t>& group_of) const {
+        const ValueRef root = next.group.outputs[0];
+        for (std::size_t g = groups.size(); g-- > 0;) {
+            const Grouped& other = groups[g];
+            if (other.opaque ||
+                other.group.operations.size() + next.group.operations.size() > costs_.largest)
+                continue;
+            if (!(program_.spec(other.group.outputs[0]).shape == program_.spec(root).shape))
+                continue;
+            const bool shares = std::any_of(
+                next.group.operations.begin(), next.group.operations.end(), [&](Number op) {
+                    return !is_free(program_.operation(op).def()) &&
+                           std::binary_search(other.group.operations.begin(),
+                                              other.group.operations.end(), op);
+                });
+            if (!shares && !reads_at_its_position(next, other)) continue;
+            if (reads_later_group(next, g, group_of)) continue;
+            return g;
+        }
+        return std::nullopt;
+    }
+
+    /// Whether the kernel reads an output of `other` only by functions of elements, so that it can
+    /// take the value before it is stored.
+    bool reads_at_its_position(const Grouped& next, const Grouped& other) const {
+        bool reads = false;
+        for (const Number op : next.group.operations) {
+            const Operation operation = program_.operation(op);
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const auto& outputs = other.group.outputs;
+                if (std::find(outputs.begin(), outputs.end(), operation.input(k)) == outputs.end())
+                    continue;
+                const bool same = has(operation.def().traits, Trait::elementwise) &&
+                                  operation.spec().shape == program_.spec(operation.input(k)).shape;
+                if (!same || !reaches_root_elementwise(op, next)) return false;
+                reads = true;
+            }
+        }
+        return reads;
+    }
+
+    /// Whether every way from the operation to the kernel's root goes through functions of elements
+    /// of one shape.
+    bool reaches_root_elementwise(Number op, const Grouped& next) const {
+        const Number root = static_cast<Number>(next.group.outputs[0].index());
+        if (op == root) return true;
+        for (const Number user : users_[op]) {
+            if (!std::binary_search(next.group.operations.begin(), next.group.operations.end(),
+                                    user))
+                continue;
+            const Operation operation = program_.operation(user);
+            if (!has(operation.def().traits, Trait::elementwise) ||
+                !(operation.spec().shape == program_.operation(op).spec().shape) ||
+                !reaches_root_elementwise(user, next))
+                return false;
+        }
+        return true;
+    }
+
+    /// Whether the kernel reads what groups behind `g` compute: then it cannot run there.
+    bool reads_later_group(const Grouped& next, std::size_t g,
+                           const std::map<Number, std::size_t>& group_of) const {
+        for (const Number op : next.group.operations) {
+            const Operation operation = program_.operation(op);
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                if (v.is_param()) continue;
+                const auto at = group_of.find(static_cast<Number>(v.index()));
+                if (at != group_of.end() && at->second > g) return true;
+            }
+        }
+        return false;
+    }
+
+    static void join(Grouped& into, const Grouped& from) {
+        std::vector<Number> all;
+        std::set_union(into.group.operations.begin(), into.group.operations.end(),
+                       from.group.operations.begin(), from.group.operations.end(),
+                       std::back_inserter(all));
+        into.group.operations = std::move(all);
+        into.group.outputs.push_back(from.group.outputs[0]);
+    }
+
+    /// Stores one more value where a kernel would compute something too often. False where none
+    /// does.
+    bool split_the_worst(const std::vector<Grouped>& groups) {
+        std::map<Number, double> total;
+        std::map<Number, const Grouped*> last_group;
+        bool changed = false;
+        for (const Grouped& grouped : groups) {
+            if (grouped.opaque) continue;
+            if (grouped.group.operations.size() > costs_.largest) {
+                store(grouped.group.operations[grouped.group.operations.size() / 2],
+                      "the kernel would be too large");
+                return true;
+            }
+            const codegen::Lowered lowered = codegen::lower(program_, grouped.group, "trial");
+            for (const codegen::Work& work : lowered.work) {
+                total[work.operation] += work.evaluations;
+                last_group[work.operation] = &grouped;
+            }
+        }
+        // From the results back: what is stored last spares the most.
+        std::optional<Number> worst;
+        double excess = 1;
+        for (const auto& [op, evaluations] : total) {
+            const Operation operation = program_.operation(op);
+            if (is_free(operation.def()) || is_stored(op)) continue;
+            const double elements =
+                std::max<double>(1, static_cast<double>(operation.spec().shape.numel()));
+            const double limit =
+                is_summing(operation.def()) ? costs_.reduction : costs_.elementwise;
+            const double ratio = evaluations / (elements * limit);
+            if (ratio > excess * 1.0000001) {
+                excess = ratio;
+                worst = op;
+            }
+        }
+        if (worst) {
+            const Number chosen = last_before_multiplying(*worst, total);
+            store(chosen,
+                  fmt::format("{} would be computed {:.3g} times for each element",
+                              program_.operation(*worst).def().name,
+                              total[*worst] /
+                                  std::max<double>(
+                                      1, static_cast<double>(
+                                             program_.operation(*worst).spec().shape.numel()))));
+            changed = true;
+        }
+        return changed;
+    }
+
+    /// The last of the functions of elements behind `op` that alone use each other and are computed
+    /// as often: storing that one keeps the work of all of them in the first kernel.
+    Number last_before_multiplying(Number op, const std::map<Number, double>& total) const {
+        const auto rate = [&](Number n) {
+            const auto at = total.find(n);
+            return at == total.end() ? 0 : at->second;
+        };
+        Number at = op;
+        while (users_[at].size() == 1) {
+            const Number user = users_[at][0];
+            const Operation operation = program_.operation(user);
+            if (is_stored(user) || !has(operation.def().traits, Trait::elementwise) ||
+                !(operation.spec().shape == program_.operation(at).spec().shape) ||
+                rate(user) < rate(at))
+                break;
+            at = user;
+        }
+        return at;
+    }
+
+    const Program& program_;
+    const GroupCosts& costs_;
+    std::vector<std::string> stored_;  // why, or nothing
+    std::vector<std::vector<Number>> users_;
+    std::vector<Number> needed_;  // ascending
+};
+
+}  // namespace
+
+std::vector<Grouped> group(const Program& program, const GroupCosts& costs) {
+    return Grouper(program, costs).run();
+}
+
+}  // namespace lazuli::plan
