@@ -183,20 +183,25 @@ const Node* all(Interner& in, const Node* a, const Node* b) {
     std::vector<const Node*> kept;
     for (const Node* condition : conditions) {
         bool needed = true;
-        for (const Node*& other : kept) {
-            if (other == condition) needed = false;
-            if (!needed || !condition->is(Kind::nonneg) || !other->is(Kind::nonneg)) continue;
-            const Node* d = (*condition)[0].node;
-            const Node* e = (*other)[0].node;
-            const Node* difference = add(in, d, e, -1);
-            if (difference->is_constant()) {
-                if (difference->value < 0) other = condition;
+        for (std::size_t i = 0; i < kept.size() && needed; ++i) {
+            if (kept[i] == condition) needed = false;
+            if (!needed || !condition->is(Kind::nonneg) || !kept[i]->is(Kind::nonneg)) continue;
+            const Node* difference = add(in, (*condition)[0].node, (*kept[i])[0].node, -1);
+            if (!difference->is_constant()) continue;
+            if (difference->value >= 0) {
                 needed = false;
-            } else if (const Node* both = add(in, d, e); both->bounds.high < 0) {
-                return constant(in, 0);
+            } else {
+                kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i--));
             }
         }
         if (needed) kept.push_back(condition);
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            if (!kept[i]->is(Kind::nonneg) || !kept[k]->is(Kind::nonneg)) continue;
+            if (add(in, (*kept[i])[0].node, (*kept[k])[0].node)->bounds.high < 0)
+                return constant(in, 0);
+        }
     }
     if (kept.empty()) return constant(in, 1);
     if (kept.size() == 1) return kept[0];

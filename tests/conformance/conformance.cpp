@@ -25,6 +25,12 @@ TEST(Conformance, EveryOpInEveryTypeOnTheReferenceBackend) {
     fmt::print("conformance: {} checks\n", total);
 }
 
+TEST(Conformance, EveryOpInEveryTypeByKernels) {
+    const conformance::Report report = conformance::run({.backend = "interpreter"});
+    fmt::print("conformance: {} checks of interpreted kernels\n", report.total());
+    for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+}
+
 TEST(Conformance, NoOpIsLeftOut) {
     const conformance::Report report = conformance::run();
     for (int i = 0; i < op_count(); ++i) {
