@@ -137,6 +137,10 @@ class Tensor {
     /// none.
     ShapeTracker view() const;
 
+    /// What evaluating it would do: the kernels, what is fused in each and why not more, the bytes
+    /// they read and write, and whether the plan is there already. Computes nothing.
+    std::string explain() const;
+
     // ---- values; all of these evaluate
 
     /// Computes it and what it needs, unless that was done.

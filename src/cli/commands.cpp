@@ -10,6 +10,8 @@
 
 #include "base/env.h"
 #include "lazuli/lazuli.h"
+#include "plan/expand.h"
+#include "plan/explain.h"
 
 namespace lazuli::cli {
 
@@ -63,6 +65,10 @@ std::string names_of(const auto& list) {
 }
 
 }  // namespace
+
+void explain(const std::string& file, bool kernels) {
+    fmt::print("{}", plan::explain(plan::expand(read_program(file), {}), kernels));
+}
 
 void run(const RunOptions& options) {
     set_default_device(options.backend.empty() ? default_device() : Device(options.backend));

@@ -18,6 +18,9 @@ struct RunOptions {
 /// Runs a program from a file.
 void run(const RunOptions& options);
 
+/// Prints the kernels that a program from a file becomes; with `kernels`, their code.
+void explain(const std::string& file, bool kernels);
+
 /// Shows one expression from recording to values.
 void demo();
 /// Lists the operations, the devices, the environment variables.

@@ -51,6 +51,13 @@ int main(int argc, char** argv) {
     app.add_subcommand("demo", "Show one expression from recording to values")->callback(demo);
     add_run(app, run_options);
     add_ops(app, markdown, json);
+    std::string explained;
+    bool kernels = false;
+    CLI::App* command =
+        app.add_subcommand("explain", "Show the kernels that a program becomes, and why no fewer");
+    command->add_option("file", explained, "The program (.ir text, JSON or bytes)")->required();
+    command->add_flag("--kernels", kernels, "Show their code as well");
+    command->callback([&] { explain(explained, kernels); });
     app.add_subcommand("devices", "List the devices")->callback(list_devices);
     app.add_subcommand("env", "List the environment variables")->callback(list_environment);
     return guarded("lazuli", [&] {

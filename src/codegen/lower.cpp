@@ -29,6 +29,8 @@ DType accumulation_type(DType dtype) {
     }
 }
 
+constexpr double kShortRow = 64;
+
 class Lowerer {
    public:
     Lowerer(const Program& program, const Group& group, std::string name,
@@ -431,7 +433,10 @@ class Lowerer {
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
         s.counts = counts;
-        s.lanes = options_.lanes;
+        // Short rows are added up in order: lanes would hold next to nothing.
+        double steps = 1;
+        for (const Count& c : counts) steps *= static_cast<double>(c.size.constant().value_or(1));
+        s.lanes = steps < kShortRow ? 1 : options_.lanes;
         s.accumulators = {{combine, dtype, init, from}};
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();
@@ -468,7 +473,8 @@ class Lowerer {
             counts.push_back(counter(from.shape[d]));
             inner.push_back(counts.back().variable);
         }
-        const DType sum_type = accumulation_type(spec.dtype);
+        const bool adds = how.combine == "add" || spec.dtype == DType::boolean;
+        const DType sum_type = adds ? accumulation_type(spec.dtype) : spec.dtype;
         const Scalar init = how.initial(sum_type);
         ValueId total = 0;
         if (elements == 0) {

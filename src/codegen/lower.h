@@ -31,7 +31,7 @@ struct Lowered {
 bool is_lowered(const Operation& operation);
 
 struct LowerOptions {
-    int lanes = 8;  // of reductions; 1 adds up in order, as the reference backend does
+    int lanes = 8;  // of reductions over long rows; 1 adds up in order, as the reference does
 };
 
 /// The kernel of a group. Loops run over the outputs' positions; a reduction inside is computed

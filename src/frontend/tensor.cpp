@@ -134,6 +134,11 @@ ShapeTracker Tensor::view() const {
     return ir::placement_of(node.words(), node.spec.shape).tracker;
 }
 
+std::string Tensor::explain() const {
+    Node* node = &require_node("explain", *this);
+    return ir::engine().explain({&node, 1});
+}
+
 std::size_t Tensor::graph_size() const {
     Node& node = require_node("graph_size", *this);
     const std::scoped_lock lock(ir::graph_lock());

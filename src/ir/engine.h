@@ -23,6 +23,8 @@ struct Engine {
     /// The device new tensors live on.
     Device (*default_device)();
     std::string (*device_name)(Device device);
+    /// What evaluating the targets would do: plan found or not, and the kernels.
+    std::string (*explain)(std::span<Node* const> targets);
     /// Bytes that buffers take now.
     std::uint64_t (*buffer_bytes)();
 };

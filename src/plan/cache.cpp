@@ -18,21 +18,38 @@ std::uint64_t Cache::key_of(const ir::Capture& capture, const Context& context) 
     return hash_mix(capture.hash, hash_mix(context.device.number(), context.policies));
 }
 
+namespace {
+
+template <class Range, class Context>
+auto match(const Range& range, const ir::Capture& capture, const Context& context) {
+    return std::find_if(range.first, range.second, [&](const auto& pair) {
+        const auto& entry = *pair.second;
+        return entry.context == context && same(entry.words, capture.words.words()) &&
+               same(entry.rest, capture.rest.words());
+    });
+}
+
+}  // namespace
+
 std::shared_ptr<const Plan> Cache::find(const ir::Capture& capture, const Context& context) {
     const std::uint64_t key = key_of(capture, context);
     const std::scoped_lock lock(mutex_);
-    const auto [first, last] = by_key_.equal_range(key);
-    for (auto it = first; it != last; ++it) {
-        const Entry& entry = *it->second;
-        if (!(entry.context == context) || !same(entry.words, capture.words.words()) ||
-            !same(entry.rest, capture.rest.words()))
-            continue;
-        entries_.splice(entries_.begin(), entries_, it->second);
-        ++stats_.hits;
-        return entry.plan;
+    const auto range = by_key_.equal_range(key);
+    const auto at = match(range, capture, context);
+    if (at == range.second) {
+        ++stats_.misses;
+        return nullptr;
     }
-    ++stats_.misses;
-    return nullptr;
+    entries_.splice(entries_.begin(), entries_, at->second);
+    ++stats_.hits;
+    return at->second->plan;
+}
+
+bool Cache::peek(const ir::Capture& capture, const Context& context) const {
+    const std::uint64_t key = key_of(capture, context);
+    const std::scoped_lock lock(mutex_);
+    const auto range = by_key_.equal_range(key);
+    return match(range, capture, context) != range.second;
 }
 
 void Cache::insert(const ir::Capture& capture, const Context& context,

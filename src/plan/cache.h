@@ -37,6 +37,8 @@ class Cache {
     explicit Cache(std::size_t limit) : limit_(limit) {}
     /// The plan of this graph, or null. Equal hashes are verified word by word.
     std::shared_ptr<const Plan> find(const ir::Capture& capture, const Context& context);
+    /// Whether `find` would find it; nothing is counted.
+    bool peek(const ir::Capture& capture, const Context& context) const;
     /// Keeps a plan, dropping others until the bound holds; a plan larger than the bound is not
     /// kept.
     void insert(const ir::Capture& capture, const Context& context,

@@ -21,6 +21,7 @@
 #include "lazuli/graph.h"
 #include "plan/cache.h"
 #include "plan/expand.h"
+#include "plan/explain.h"
 #include "runtime/benchmark.h"
 #include "runtime/memory.h"
 
@@ -458,6 +459,20 @@ void download(const Node& node, void* out) {
     read_dense(node.value->binding, node.spec, out);
 }
 
+std::string explain(std::span<Node* const> targets) {
+    Capture captured;
+    {
+        const std::scoped_lock lock(ir::graph_lock());
+        ir::capture(targets, {}, false, captured);
+    }
+    const Program program = captured.program();
+    if (program.size() == 0) return "nothing to compute: its values are there\n";
+    const plan::Context context{targets[0]->device, frontend::policy_set()};
+    const bool found = plan_cache().peek(captured, context);
+    return fmt::format("{}\n{}", found ? "planned before: the plan is found" : "not planned yet",
+                       plan::explain(plan::expand(program, {})));
+}
+
 const ir::Engine& engine_table() {
     static const ir::Engine table{
         .eval = eval,
@@ -467,6 +482,7 @@ const ir::Engine& engine_table() {
         .download = download,
         .default_device = default_device,
         .device_name = [](Device device) { return device.name(); },
+        .explain = explain,
         .buffer_bytes = buffer_bytes,
     };
     return table;

@@ -152,6 +152,17 @@ bool has_jumps(const Program& program) {
     return false;
 }
 
+/// Whether no operand is so large that sums lose the small ones beside it.
+bool are_tame(const std::vector<Tensor>& operands) {
+    for (const Tensor& operand : operands) {
+        if (kind(operand.dtype()) < Kind::floating) continue;
+        for (const float v : operand.cast(f32).to_vector<float>()) {
+            if (!(std::abs(v) <= 1e3F)) return false;
+        }
+    }
+    return true;
+}
+
 TEST(Kernels, ComputeWhatTheReferenceDoes) {
     const int programs = tests::count(1'000, 100'000);
     std::size_t kernels = 0;
@@ -179,8 +190,9 @@ TEST(Kernels, ComputeWhatTheReferenceDoes) {
         };
         for (const Way way : {Way{Fusion::none, 1}, Way{Fusion::single_use, 1},
                               Way{Fusion::planned, 1}, Way{Fusion::planned, 8}}) {
-            // Another order of a sum may turn a comparison: then results differ as they may.
-            if (way.lanes > 1 && has_jumps(program)) continue;
+            // Another order of a sum may turn a comparison, and decides what is left of numbers
+            // that cancel: then results differ as they may.
+            if (way.lanes > 1 && (has_jumps(program) || !are_tame(operands))) continue;
             const std::vector<Bytes> results =
                 run(program, operands, way.fusion, way.lanes, kernels);
             for (std::size_t r = 0; r < results.size(); ++r) {
