@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "lazuli/lazuli.h"
+#include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "plan/explain.h"
 
@@ -67,7 +68,8 @@ std::string names_of(const auto& list) {
 }  // namespace
 
 void explain(const std::string& file, bool kernels) {
-    fmt::print("{}", plan::explain(plan::expand(read_program(file), {}), kernels));
+    fmt::print("{}",
+               plan::explain(optimize::optimize(plan::expand(read_program(file), {})), kernels));
 }
 
 void run(const RunOptions& options) {

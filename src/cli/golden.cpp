@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "lazuli/lazuli.h"
+#include "optimize/pipeline.h"
 #include "plan/expand.h"
 
 namespace lazuli::cli {
@@ -16,9 +17,11 @@ namespace {
 constexpr std::string_view kRun = "// RUN: lazuli-opt";
 constexpr std::string_view kSeparator = "// ----\n";
 
-Program run_pass(const Program& program, const std::string& pass) {
+/// A pass by its name: one of the optimiser's, `optimize` for all of them in turn, or `expand`.
+Program run_pass(const Program& program, const std::string& pass, std::int64_t fuel) {
     if (pass == "expand") return plan::expand(program, {});
-    throw ArgumentError(fmt::format("there is no pass '{}' (there is: expand)", pass));
+    if (pass == "optimize") return optimize::optimize(program, {.fuel = fuel, .verify = true});
+    return optimize::run_pass(pass, program, fuel);
 }
 
 OptOptions parse_run_line(const std::string& path, const std::string& line) {
@@ -39,15 +42,19 @@ void OptOptions::add(std::string_view word) {
         passes.emplace_back(word.substr(7));
     } else if (word.starts_with("--format=")) {
         format = word.substr(9);
+    } else if (word.starts_with("--fuel=")) {
+        fuel = std::strtoll(std::string(word.substr(7)).c_str(), nullptr, 10);
     } else {
-        throw ArgumentError(fmt::format("'{}' is neither --pass=NAME nor --format=NAME", word));
+        throw ArgumentError(
+            fmt::format("'{}' is none of --pass=NAME, --format=NAME, --fuel=N", word));
     }
 }
 
 std::string run_opt(const std::string& text, const OptOptions& options) {
     try {
         Program program = Program::parse(text);
-        for (const std::string& pass : options.passes) program = run_pass(program, pass);
+        for (const std::string& pass : options.passes)
+            program = run_pass(program, pass, options.fuel);
         program.verify();
         if (options.format == "text") return program.str();
         if (options.format == "json") return program.json() + "\n";

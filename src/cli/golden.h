@@ -3,6 +3,7 @@
 // Golden tests: a file holds a `// RUN: lazuli-opt ...` line, a program, a line `// ----`, and what
 // the run prints.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,9 @@ namespace lazuli::cli {
 struct OptOptions {
     std::vector<std::string> passes;
     std::string format = "text";
+    std::int64_t fuel = INT64_MAX;  // rewrites that a pass may make
 
-    /// Takes `--pass=NAME` or `--format=NAME`; ArgumentError for anything else.
+    /// Takes `--pass=NAME`, `--format=NAME` or `--fuel=N`; ArgumentError for anything else.
     void add(std::string_view word);
 };
 std::string run_opt(const std::string& text, const OptOptions& options);

@@ -16,10 +16,11 @@ using namespace lazuli::cli;
 
 constexpr std::string_view kHelp =
     "lazuli-opt: read a program, run passes on it, print it\n"
-    "Usage: lazuli-opt [--pass=NAME]... [--format=text|json|hash] [FILE]...\n"
+    "Usage: lazuli-opt [--pass=NAME]... [--fuel=N] [--format=text|json|hash] [FILE]...\n"
     "       lazuli-opt --check FILE...    run golden tests and compare\n"
     "       lazuli-opt --update FILE...   run golden tests and write down what they print\n"
-    "Without a file it reads standard input. Passes: expand\n";
+    "Without a file it reads standard input. Passes: expand, canonicalize, fold, algebra,\n"
+    "merge_equal, and optimize for all but the first; --fuel bounds the rewrites each may make\n";
 
 int run_golden_files(const std::vector<std::string>& files, bool update) {
     int failures = 0;

@@ -19,6 +19,7 @@
 #include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/graph.h"
+#include "optimize/pipeline.h"
 #include "plan/cache.h"
 #include "plan/expand.h"
 #include "plan/explain.h"
@@ -470,7 +471,7 @@ std::string explain(std::span<Node* const> targets) {
     const plan::Context context{targets[0]->device, frontend::policy_set()};
     const bool found = plan_cache().peek(captured, context);
     return fmt::format("{}\n{}", found ? "planned before: the plan is found" : "not planned yet",
-                       plan::explain(plan::expand(program, {})));
+                       plan::explain(optimize::optimize(plan::expand(program, {}))));
 }
 
 const ir::Engine& engine_table() {

@@ -11,6 +11,7 @@
 #include "generator.h"
 #include "ir/engine.h"
 #include "long_option.h"
+#include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "plan/group.h"
 
@@ -163,6 +164,59 @@ bool are_tame(const std::vector<Tensor>& operands) {
     return true;
 }
 
+/// The reference backend's results of a program, to the bit but for the kind of NaN.
+void expect_same(const Program& program, const Program& changed,
+                 const std::vector<Tensor>& operands, std::string_view pass) {
+    const std::vector<Tensor> before = record(program, operands);
+    const std::vector<Tensor> after = record(changed, operands);
+    eval(std::span<const Tensor>(before));
+    eval(std::span<const Tensor>(after));
+    for (std::size_t r = 0; r < before.size(); ++r) {
+        const TensorSpec spec = before[r].spec();
+        ASSERT_EQ(spec, after[r].spec());
+        const std::size_t size = size_of(spec.dtype);
+        Bytes want(static_cast<std::size_t>(spec.nbytes()));
+        Bytes got(want.size());
+        ir::engine().download(*static_cast<ir::Node*>(before[r].node()), want.data());
+        ir::engine().download(*static_cast<ir::Node*>(after[r].node()), got.data());
+        for (std::size_t at = 0; at < want.size(); at += size) {
+            if (std::memcmp(&want[at], &got[at], size) == 0) continue;
+            const Scalar a = load_scalar(spec.dtype, &got[at]);
+            const Scalar b = load_scalar(spec.dtype, &want[at]);
+            const bool nans = std::isnan(a.to_double()) && std::isnan(b.to_double());
+            ASSERT_TRUE(nans) << pass << ": result " << r << " element " << at / size << " is "
+                              << a.str() << " and not " << b.str();
+        }
+    }
+}
+
+TEST(Passes, ChangeNoBit) {
+    const int programs = tests::count(1'000, 100'000);
+    std::size_t before = 0;
+    std::size_t after = 0;
+    for (int i = 0; i < programs; ++i) {
+        const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
+        ProgramGenerator generator(seed);
+        Random random(~seed);
+        const Program drawn = generator.program(static_cast<int>(1 + random.below(30)));
+        const std::vector<Tensor> operands = generator.operands(drawn);
+        const Program program = plan::expand(drawn, {});
+        SCOPED_TRACE(
+            fmt::format("seed {}\n{}", seed, program.size() < 60 ? program.str() : "(long)"));
+        for (const std::string_view pass : optimize::pass_names()) {
+            const Program changed = optimize::run_pass(pass, program);
+            changed.verify();
+            expect_same(program, changed, operands, pass);
+        }
+        const Program all = optimize::optimize(program, {.verify = true});
+        expect_same(program, all, operands, "all passes");
+        before += program.size();
+        after += all.size();
+    }
+    fmt::print("passes: {} programs, {} operations before and {} behind all passes\n", programs,
+               before, after);
+}
+
 TEST(Kernels, ComputeWhatTheReferenceDoes) {
     const int programs = tests::count(1'000, 100'000);
     std::size_t kernels = 0;
@@ -175,6 +229,7 @@ TEST(Kernels, ComputeWhatTheReferenceDoes) {
         const Program drawn = generator.program(static_cast<int>(1 + random.below(30)));
         const std::vector<Tensor> operands = generator.operands(drawn);
         const Program program = plan::expand(drawn, {});
+        const Program optimized = optimize::optimize(program);
         SCOPED_TRACE(
             fmt::format("seed {}\n{}", seed, program.size() < 60 ? program.str() : "(long)"));
         std::vector<Tensor> expected;
@@ -194,7 +249,8 @@ TEST(Kernels, ComputeWhatTheReferenceDoes) {
             // that cancel: then results differ as they may.
             if (way.lanes > 1 && (has_jumps(program) || !are_tame(operands))) continue;
             const std::vector<Bytes> results =
-                run(program, operands, way.fusion, way.lanes, kernels);
+                run(way.fusion == Fusion::planned ? optimized : program, operands, way.fusion,
+                    way.lanes, kernels);
             for (std::size_t r = 0; r < results.size(); ++r) {
                 const TensorSpec spec = expected[r].spec();
                 Bytes want(static_cast<std::size_t>(spec.nbytes()));

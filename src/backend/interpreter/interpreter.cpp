@@ -6,6 +6,7 @@
 
 #include "codegen/lower.h"
 #include "ir/layout.h"
+#include "optimize/pipeline.h"
 #include "plan/group.h"
 
 namespace lazuli::backend {
@@ -35,9 +36,10 @@ class Interpreter final : public Backend {
         return op.evaluate != nullptr;
     }
 
-    std::shared_ptr<const void> prepare(const Program& program) override {
+    std::shared_ptr<const void> prepare(const Program& given) override {
         auto out = std::make_shared<Prepared>();
-        out->program = program;
+        out->program = optimize::optimize(given);
+        const Program& program = out->program;
         std::vector<std::size_t> last(program.size(), 0);  // the step that reads each value last
         for (plan::Grouped& grouped : plan::group(program)) {
             Step step;

@@ -1,0 +1,65 @@
+#include "optimize/rewrite.h"
+
+#include <gtest/gtest.h>
+
+#include "optimize/pattern.h"
+#include "optimize/pipeline.h"
+
+namespace lazuli::optimize {
+namespace {
+
+Program chain(int length) {
+    ProgramBuilder builder;
+    const Value x = builder.param("x", {f32, {4}});
+    const Value one = builder.constant(1.0, {f32, {}});
+    Value v = x;
+    for (int i = 0; i < length; ++i) {
+        const Value operands[] = {v, one};
+        v = builder.op("mul", operands);
+    }
+    builder.result(v);
+    return builder.build();
+}
+
+TEST(Rewrite, EveryOperationIsLookedAtOnce) {
+    const Program program = chain(10'000);
+    std::int64_t looked = 0;
+    Fuel fuel;
+    const Program same =
+        Rewriter(fuel).run(program, [&](Rewriter&, const Candidate&) -> std::optional<Value> {
+            ++looked;
+            return std::nullopt;
+        });
+    EXPECT_EQ(looked, static_cast<std::int64_t>(program.size()));
+    EXPECT_EQ(same, program);
+    EXPECT_EQ(run_pass("algebra", program).size(), 0U);
+}
+
+TEST(Rewrite, FuelStopsAfterSoManyRewrites) {
+    const Program program = chain(10);
+    for (std::int64_t n = 0; n <= 10; ++n) {
+        const std::size_t left = static_cast<std::size_t>(10 - n);
+        EXPECT_EQ(run_pass("algebra", program, n).size(), left == 0 ? 0 : left + 1);
+    }
+}
+
+TEST(Rewrite, PassesAreReported) {
+    std::vector<std::string> names;
+    std::int64_t rewrites = 0;
+    (void)optimize(chain(3),
+                   {.disabled = {"fold"},
+                    .verify = true,
+                    .observe = [&](const PassReport& report, const Program&, const Program&) {
+                        names.emplace_back(report.name);
+                        rewrites += report.rewrites;
+                    }});
+    EXPECT_EQ(names, (std::vector<std::string>{"canonicalize", "algebra", "merge_equal"}));
+    EXPECT_EQ(rewrites, 3);
+}
+
+TEST(Rewrite, OnlyExactRulesRun) {
+    for (const Rule& rule : algebra_rules()) EXPECT_EQ(rule.fp, Fp::exact) << rule.name;
+}
+
+}  // namespace
+}  // namespace lazuli::optimize
