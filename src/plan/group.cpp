@@ -17,12 +17,6 @@ namespace {
 
 using Number = std::uint32_t;
 
-/// Costs nothing to compute where it is needed: it is an index, or nothing at all.
-bool is_free(const OpDef& def) {
-    return def.move != nullptr || def.lowering == Lowering::constant ||
-           def.lowering == Lowering::position;
-}
-
 bool is_summing(const OpDef& def) {
     return def.lowering == Lowering::reduction || def.lowering == Lowering::contraction;
 }
@@ -34,7 +28,9 @@ class Grouper {
 
     std::vector<Grouped> run() {
         find_users();
+        find_free();
         store_what_must_be();
+        store_between_contractions();
         for (;;) {
             std::vector<Grouped> groups = build();
             if (!split_the_worst(groups)) return groups;
@@ -64,6 +60,70 @@ class Grouper {
             }
         }
         needed_.assign(needed.begin(), needed.end());
+    }
+
+    /// What costs nothing to compute where it is needed: movements, and what is made of positions
+    /// and constants alone, for which no memory is read.
+    void find_free() {
+        free_.resize(program_.size(), false);
+        for (const Number i : needed_) {
+            const Operation operation = program_.operation(i);
+            const OpDef& def = operation.def();
+            bool made_of_free = has(def.traits, Trait::elementwise) && operation.input_count() > 0;
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                made_of_free = made_of_free && !v.is_param() && free_[v.index()];
+            }
+            free_[i] = def.move != nullptr || def.lowering == Lowering::constant ||
+                       def.lowering == Lowering::position || made_of_free;
+        }
+    }
+    bool is_free(Number operation) const { return free_[operation]; }
+
+    /// A contraction takes functions of elements and reductions over rows for operands, but no
+    /// other contraction: that one is stored, with what follows it element by element.
+    void store_between_contractions() {
+        std::vector<bool> feeds(program_.size(), false);  // an operand of a contraction
+        for (std::size_t n = needed_.size(); n-- > 0;) {
+            const Number i = needed_[n];
+            const Operation operation = program_.operation(i);
+            const bool contracts = operation.def().lowering == Lowering::contraction;
+            if (contracts && feeds[i]) {
+                store(end_of_epilogue(i), "an operand of another contraction");
+            }
+            for (std::size_t k = 0; k < operation.input_count(); ++k) {
+                const ValueRef v = operation.input(k);
+                if (!v.is_param() && (contracts || (feeds[i] && !is_stored(i))))
+                    feeds[v.index()] = true;
+            }
+        }
+    }
+
+    /// The last operation up to which everything behind `op` is functions of elements of its shape
+    /// that lead to that one value: what a kernel can do with an element before it stores it.
+    Number end_of_epilogue(Number op) const {
+        const Shape shape = program_.operation(op).spec().shape;
+        std::set<Number> region{op};
+        std::set<Number> open(users_[op].begin(), users_[op].end());
+        Number end = op;
+        while (!open.empty() && !is_stored(end) && region.size() < costs_.largest / 2) {
+            const Number next = *open.begin();
+            open.erase(open.begin());
+            const Operation operation = program_.operation(next);
+            if (!has(operation.def().traits, Trait::elementwise) ||
+                !(operation.spec().shape == shape))
+                break;
+            region.insert(next);
+            open.insert(users_[next].begin(), users_[next].end());
+            const bool leads_here = std::all_of(region.begin(), region.end(), [&](Number member) {
+                if (member == next) return true;
+                return !is_stored(member) &&
+                       std::all_of(users_[member].begin(), users_[member].end(),
+                                   [&](Number user) { return region.contains(user); });
+            });
+            if (leads_here) end = next;
+        }
+        return end;
     }
 
     void store_what_must_be() {
@@ -138,9 +198,8 @@ class Grouper {
                 continue;
             const bool shares = std::any_of(
                 next.group.operations.begin(), next.group.operations.end(), [&](Number op) {
-                    return !is_free(program_.operation(op).def()) &&
-                           std::binary_search(other.group.operations.begin(),
-                                              other.group.operations.end(), op);
+                    return !is_free(op) && std::binary_search(other.group.operations.begin(),
+                                                              other.group.operations.end(), op);
                 });
             if (!shares && !reads_at_its_position(next, other)) continue;
             if (reads_later_group(next, g, group_of)) continue;
@@ -234,7 +293,7 @@ class Grouper {
         double excess = 1;
         for (const auto& [op, evaluations] : total) {
             const Operation operation = program_.operation(op);
-            if (is_free(operation.def()) || is_stored(op)) continue;
+            if (is_free(op) || is_stored(op)) continue;
             const double elements =
                 std::max<double>(1, static_cast<double>(operation.spec().shape.numel()));
             const double limit =
@@ -246,7 +305,8 @@ class Grouper {
             }
         }
         if (worst) {
-            const Number chosen = last_before_multiplying(*worst, total);
+            const Number end = end_of_epilogue(*worst);
+            const Number chosen = is_stored(end) ? *worst : end;
             store(chosen,
                   fmt::format("{} would be computed {:.3g} times for each element",
                               program_.operation(*worst).def().name,
@@ -259,31 +319,12 @@ class Grouper {
         return changed;
     }
 
-    /// The last of the functions of elements behind `op` that alone use each other and are computed
-    /// as often: storing that one keeps the work of all of them in the first kernel.
-    Number last_before_multiplying(Number op, const std::map<Number, double>& total) const {
-        const auto rate = [&](Number n) {
-            const auto at = total.find(n);
-            return at == total.end() ? 0 : at->second;
-        };
-        Number at = op;
-        while (users_[at].size() == 1) {
-            const Number user = users_[at][0];
-            const Operation operation = program_.operation(user);
-            if (is_stored(user) || !has(operation.def().traits, Trait::elementwise) ||
-                !(operation.spec().shape == program_.operation(at).spec().shape) ||
-                rate(user) < rate(at))
-                break;
-            at = user;
-        }
-        return at;
-    }
-
     const Program& program_;
     const GroupCosts& costs_;
     std::vector<std::string> stored_;  // why, or nothing
     std::vector<std::vector<Number>> users_;
     std::vector<Number> needed_;  // ascending
+    std::vector<bool> free_;
 };
 
 }  // namespace
