@@ -88,14 +88,26 @@ class Grouper {
             const Number i = needed_[n];
             const Operation operation = program_.operation(i);
             const bool contracts = operation.def().lowering == Lowering::contraction;
-            if (contracts && feeds[i]) {
+            if (contracts && feeds[i])
                 store(end_of_epilogue(i), "an operand of another contraction");
-            }
+            if (contracts) store_where_broadcast(end_of_epilogue(i));
             for (std::size_t k = 0; k < operation.input_count(); ++k) {
                 const ValueRef v = operation.input(k);
                 if (!v.is_param() && (contracts || (feeds[i] && !is_stored(i))))
                     feeds[v.index()] = true;
             }
+        }
+    }
+
+    /// A contraction writes each of its elements once: where they are repeated behind it, they are
+    /// stored first.
+    void store_where_broadcast(Number end) {
+        const Shape shape = program_.operation(end).spec().shape;
+        for (const Number user : users_[end]) {
+            const Operation operation = program_.operation(user);
+            if (has(operation.def().traits, Trait::elementwise) &&
+                !(operation.spec().shape == shape))
+                store(end, fmt::format("repeated by {}", operation.def().name));
         }
     }
 

@@ -150,6 +150,27 @@ TEST(Group, AProductWithASecondReaderIsStored) {
     EXPECT_EQ(c.kernels, 2U);
 }
 
+TEST(Group, AProductThatIsBroadcastIsStored) {
+    Formula f;
+    const Value p = dot_general(f.param({16, 32}), f.param({32, 24}), {1}, {0}, {}, {});
+    // The bias has more rows than the product: inside the sum the product would be computed twice.
+    const Counted c = count(f.done({relu(p + f.param({2, 16, 24}))}));
+    EXPECT_EQ(c.kernels, 2U);
+    EXPECT_EQ(c.read, (16 * 32 + 32 * 24) + (16 * 24 + 2 * 16 * 24));
+    EXPECT_EQ(c.written, 16 * 24 + 2 * 16 * 24);
+}
+
+TEST(Group, ProductsOfViewsTakeTheirEpilogue) {
+    Formula f;
+    const Value x = permute(f.param({32, 16}), Axes({1, 0}));
+    const Value w = permute(f.param({24, 32}), Axes({1, 0}));
+    const Value b = f.param({24});
+    const Counted c = count(f.done({gelu(b + dot_general(x, w, {1}, {0}, {}, {}))}));
+    EXPECT_EQ(c.kernels, 1U);
+    EXPECT_EQ(c.read, 16 * 32 + 32 * 24 + 24);
+    EXPECT_EQ(c.written, 16 * 24);
+}
+
 TEST(Group, ProductResidualAndNormAreTwo) {
     Formula f;
     const Value x = f.param({16, 32});
@@ -164,12 +185,19 @@ TEST(Group, ProductResidualAndNormAreTwo) {
 
 TEST(Group, AttentionByHandIsTwo) {
     Formula f;
-    const Value q = f.param({2, 3, 8, 4});
-    const Value k = f.param({2, 3, 8, 4});
-    const Value v = f.param({2, 3, 8, 4});
+    // As a model has them: [batch, time, heads, size], seen as [batch, heads, time, size].
+    const auto head = [&] { return permute(f.param({2, 8, 3, 4}), Axes({0, 2, 1, 3})); };
+    const Value q = head();
+    const Value k = head();
+    const Value v = head();
     const Value scores = dot_general(q, k, {3}, {3}, {0, 1}, {0, 1}) * f.number(0.5);
     const Value out = dot_general(softmax(scores, -1), v, {3}, {2}, {0, 1}, {0, 1});
-    EXPECT_LE(count(f.done({out})).kernels, 2U);
+    const Counted c = count(f.done({out}));
+    EXPECT_LE(c.kernels, 2U);
+    const std::int64_t heads = 2 * 3 * 8 * 4;
+    const std::int64_t square = 2 * 3 * 8 * 8;
+    EXPECT_EQ(c.read, 2 * heads + square + heads);
+    EXPECT_EQ(c.written, square + heads);
 }
 
 TEST(Group, CrossEntropyIsOneKernel) {
