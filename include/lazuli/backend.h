@@ -72,6 +72,12 @@ class Backend {
     virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
     /// Runs a prepared program. One dense buffer a result.
     virtual std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) = 0;
+    /// One line a kernel of a prepared program, for people: what is in it, what it reads and
+    /// writes.
+    virtual std::vector<std::string> kernel_lines(const void* prepared) const {
+        (void)prepared;
+        return {};
+    }
     /// Memory on this device; OutOfMemory where there is none.
     virtual BufferPtr allocate(std::size_t bytes) = 0;
     /// Copies from the host into a buffer of this device.

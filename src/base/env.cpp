@@ -34,6 +34,9 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::strict, "LAZULI_STRICT", "0",
      "1: an op that the device's backend lacks is an error instead of running on the reference "
      "backend."},
+    {Var::debug, "LAZULI_DEBUG", "0",
+     "1: a line on standard error for each plan that is found or made; 2: and one for each kernel "
+     "of a new plan."},
 }};
 
 const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }

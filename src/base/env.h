@@ -21,6 +21,7 @@ enum class Var {
     flush_bytes,
     memory_limit,
     strict,
+    debug,
     count,
 };
 

@@ -8,14 +8,14 @@
 
 namespace lazuli::plan {
 
-namespace {
-
 std::string bytes_text(std::int64_t bytes) {
     if (bytes < 10'000) return fmt::format("{} B", bytes);
     if (bytes < 10'000'000) return fmt::format("{:.1f} KB", static_cast<double>(bytes) / 1e3);
     if (bytes < 10'000'000'000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
     return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
 }
+
+namespace {
 
 /// The ops of a group in order, equal neighbours counted.
 std::string operations_text(const Program& program, const codegen::Group& group) {
@@ -42,6 +42,10 @@ std::string outputs_text(const Program& program, const codegen::Group& group) {
 }
 
 }  // namespace
+
+std::string group_text(const Program& program, const codegen::Group& group) {
+    return operations_text(program, group) + " -> " + outputs_text(program, group);
+}
 
 std::string explain(const Program& program, bool kernels) {
     const std::vector<Grouped> groups = group(program);
@@ -73,8 +77,7 @@ std::string explain(const Program& program, bool kernels) {
         }
         read += in;
         written += out;
-        rows.push_back({name, bytes_text(in), bytes_text(out),
-                        operations_text(program, group) + " -> " + outputs_text(program, group)});
+        rows.push_back({name, bytes_text(in), bytes_text(out), group_text(program, group)});
         if (why != "result")
             stored += fmt::format("{} ends at %{}: {}\n", name, group.outputs[0].index(), why);
     }

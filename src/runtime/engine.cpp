@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -296,9 +297,27 @@ class Attempt {
    private:
     std::shared_ptr<const plan::Plan> find_plan() {
         const plan::Context context{device_, frontend::policy_set()};
-        if (auto plan = plan_cache().find(captured_, context)) return plan;
+        static const std::int64_t debug = env::integer(env::Var::debug);
+        if (auto plan = plan_cache().find(captured_, context)) {
+            if (debug > 0) fmt::print(stderr, "lazuli: plan {:016x} found\n", captured_.hash);
+            return plan;
+        }
+        const auto start = std::chrono::steady_clock::now();
         auto plan = make_plan(captured_.program(), device_);
         plan_cache().insert(captured_, context, plan);
+        if (debug > 0) {
+            const double microseconds =
+                1e6 *
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            const auto lines = backend_of(plan->device).kernel_lines(plan->prepared.get());
+            fmt::print(stderr,
+                       "lazuli: plan {:016x} made for {}: {} operations, {} kernels, {:.0f} us\n",
+                       captured_.hash, plan->device.name(), plan->expanded.size(), lines.size(),
+                       microseconds);
+            for (const std::string& line : lines) {
+                if (debug > 1) fmt::print(stderr, "lazuli:   {}\n", line);
+            }
+        }
         return plan;
     }
 

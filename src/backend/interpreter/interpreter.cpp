@@ -7,6 +7,7 @@
 #include "codegen/lower.h"
 #include "ir/layout.h"
 #include "optimize/pipeline.h"
+#include "plan/explain.h"
 #include "plan/group.h"
 
 namespace lazuli::backend {
@@ -19,6 +20,7 @@ struct Step {
     std::vector<ValueRef> outputs;
     bool opaque = false;
     std::vector<std::uint32_t> dying;
+    std::string text;  // for people
 };
 
 struct Prepared {
@@ -45,6 +47,7 @@ class Interpreter final : public Backend {
             Step step;
             step.outputs = grouped.group.outputs;
             step.opaque = grouped.opaque;
+            step.text = plan::group_text(program, grouped.group);
             if (!step.opaque) {
                 step.lowered =
                     codegen::lower(program, grouped.group, fmt::format("k{}", out->steps.size()));
@@ -121,6 +124,23 @@ class Interpreter final : public Backend {
                 std::memcpy(results.back()->host_mutable(), data_of(result.value), bytes);
         }
         return results;
+    }
+
+    std::vector<std::string> kernel_lines(const void* prepared) const override {
+        const auto& [program, steps] = *static_cast<const Prepared*>(prepared);
+        std::vector<std::string> out;
+        for (const Step& step : steps) {
+            std::int64_t read = 0;
+            std::int64_t written = 0;
+            for (std::size_t k = 0; k < step.lowered.buffers.size(); ++k) {
+                (step.lowered.kernel.buffers[k].written ? written : read) +=
+                    program.spec(step.lowered.buffers[k]).nbytes();
+            }
+            out.push_back(fmt::format("k{}: {} read, {} written: {}", out.size(),
+                                      plan::bytes_text(read), plan::bytes_text(written),
+                                      step.text));
+        }
+        return out;
     }
 
     BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }
