@@ -66,16 +66,19 @@ class Grouper {
     /// and constants alone, for which no memory is read.
     void find_free() {
         free_.resize(program_.size(), false);
+        std::vector<bool> unread(program_.size(), false);  // made without reading memory
         for (const Number i : needed_) {
             const Operation operation = program_.operation(i);
             const OpDef& def = operation.def();
-            bool made_of_free = has(def.traits, Trait::elementwise) && operation.input_count() > 0;
+            const bool moves = def.move != nullptr;
+            bool from_unread = has(def.traits, Trait::elementwise) || moves;
             for (std::size_t k = 0; k < operation.input_count(); ++k) {
                 const ValueRef v = operation.input(k);
-                made_of_free = made_of_free && !v.is_param() && free_[v.index()];
+                from_unread = from_unread && !v.is_param() && unread[v.index()];
             }
-            free_[i] = def.move != nullptr || def.lowering == Lowering::constant ||
-                       def.lowering == Lowering::position || made_of_free;
+            unread[i] = def.lowering == Lowering::constant || def.lowering == Lowering::position ||
+                        from_unread;
+            free_[i] = moves || unread[i];
         }
     }
     bool is_free(Number operation) const { return free_[operation]; }

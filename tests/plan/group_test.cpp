@@ -24,6 +24,11 @@ class Formula {
     ProgramBuilder builder_;
 };
 
+/// A matrix as it lies, or as the transpose of one that does.
+Value matrix(Formula& f, std::int64_t rows, std::int64_t columns, bool transposed) {
+    return transposed ? permute(f.param({columns, rows}), Axes({1, 0})) : f.param({rows, columns});
+}
+
 /// Kernels of a program, and the elements that each reads and writes.
 struct Counted {
     std::size_t kernels = 0;
@@ -105,9 +110,12 @@ INSTANTIATE_TEST_SUITE_P(Group, Rows,
                          testing::Values(Row{{16, 8}, 1}, Row{{4, 4096}, 1}, Row{{3, 8, 5}, 1},
                                          Row{{6, 7}, 0}));
 
-TEST(Group, AChainOfFunctionsIsOneKernel) {
+class Layouts : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Group, Layouts, testing::Bool());
+
+TEST_P(Layouts, AChainOfFunctionsIsOneKernel) {
     Formula f;
-    const Value x = f.param({64, 32});
+    const Value x = matrix(f, 64, 32, GetParam());
     const Value y = f.param({64, 32});
     Value v = x;
     for (int i = 0; i < 10; ++i) v = tanh(v * y + f.number(0.5)) - y;
@@ -117,16 +125,16 @@ TEST(Group, AChainOfFunctionsIsOneKernel) {
     EXPECT_EQ(c.written, 64 * 32);
 }
 
-TEST(Group, ResultsThatShareWorkAreOneKernel) {
+TEST_P(Layouts, ResultsThatShareWorkAreOneKernel) {
     Formula f;
-    const Value x = f.param({64, 32});
+    const Value x = matrix(f, 64, 32, GetParam());
     const Value shared = exp(x * f.number(2));
     const Counted c = count(f.done({shared + f.number(1), shared * f.number(3)}));
     EXPECT_EQ(c.kernels, 1U);
     EXPECT_EQ(c.read, 64 * 32);
     EXPECT_EQ(c.written, 2 * 64 * 32);
     Formula g;
-    const Value y = g.param({64, 32});
+    const Value y = matrix(g, 64, 32, GetParam());
     const Value first = exp(y);
     EXPECT_EQ(count(g.done({first, first * g.number(3)})).kernels, 1U);
 }
@@ -171,11 +179,11 @@ TEST(Group, ProductsOfViewsTakeTheirEpilogue) {
     EXPECT_EQ(c.written, 16 * 24);
 }
 
-TEST(Group, ProductResidualAndNormAreTwo) {
+TEST_P(Layouts, ProductResidualAndNormAreTwo) {
     Formula f;
-    const Value x = f.param({16, 32});
-    const Value h =
-        dot_general(x, f.param({32, 24}), {1}, {0}, {}, {}) + f.param({24}) + f.param({16, 24});
+    const Value x = matrix(f, 16, 32, GetParam());
+    const Value product = dot_general(x, matrix(f, 32, 24, GetParam()), {1}, {0}, {}, {});
+    const Value h = product + f.param({24}) + matrix(f, 16, 24, GetParam());
     const Value out = layer_norm(h, f.param({24}), f.param({24}));
     const Counted c = count(f.done({out}));
     EXPECT_LE(c.kernels, 2U);
@@ -200,9 +208,9 @@ TEST(Group, AttentionByHandIsTwo) {
     EXPECT_EQ(c.written, square + heads);
 }
 
-TEST(Group, CrossEntropyIsOneKernel) {
+TEST_P(Layouts, CrossEntropyIsOneKernel) {
     Formula f;
-    const Value logits = f.param({16, 10});
+    const Value logits = matrix(f, 16, 10, GetParam());
     ProgramBuilder& builder = logits.builder();
     const Value targets = builder.param("targets", {i64, {16}});
     const TensorSpec rows{i64, {16}};
