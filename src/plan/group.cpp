@@ -245,17 +245,21 @@ class Grouper {
     /// Whether every way from the operation to the kernel's root goes through functions of elements
     /// of one shape.
     bool reaches_root_elementwise(Number op, const Grouped& next) const {
-        const Number root = static_cast<Number>(next.group.outputs[0].index());
-        if (op == root) return true;
-        for (const Number user : users_[op]) {
-            if (!std::binary_search(next.group.operations.begin(), next.group.operations.end(),
-                                    user))
-                continue;
-            const Operation operation = program_.operation(user);
+        const auto& members = next.group.operations;
+        const Shape shape = program_.operation(op).spec().shape;
+        std::set<Number> seen;
+        std::vector<Number> open{op};
+        while (!open.empty()) {
+            const Number at = open.back();
+            open.pop_back();
+            if (!seen.insert(at).second) continue;
+            const Operation operation = program_.operation(at);
             if (!has(operation.def().traits, Trait::elementwise) ||
-                !(operation.spec().shape == program_.operation(op).spec().shape) ||
-                !reaches_root_elementwise(user, next))
+                !(operation.spec().shape == shape))
                 return false;
+            for (const Number user : users_[at]) {
+                if (std::binary_search(members.begin(), members.end(), user)) open.push_back(user);
+            }
         }
         return true;
     }
@@ -287,51 +291,51 @@ class Grouper {
     /// Stores one more value where a kernel would compute something too often. False where none
     /// does.
     bool split_the_worst(const std::vector<Grouped>& groups) {
+        if (split_the_large(groups)) return true;
         std::map<Number, double> total;
-        std::map<Number, const Grouped*> last_group;
-        bool changed = false;
         for (const Grouped& grouped : groups) {
             if (grouped.opaque) continue;
-            if (grouped.group.operations.size() > costs_.largest) {
-                store(grouped.group.operations[grouped.group.operations.size() / 2],
-                      "the kernel would be too large");
-                return true;
-            }
             const codegen::Lowered lowered = codegen::lower(program_, grouped.group, "trial");
-            for (const codegen::Work& work : lowered.work) {
+            for (const codegen::Work& work : lowered.work)
                 total[work.operation] += work.evaluations;
-                last_group[work.operation] = &grouped;
-            }
         }
-        // From the results back: what is stored last spares the most.
         std::optional<Number> worst;
-        double excess = 1;
+        double excess = 1.0000001;  // sums of floating-point numbers are not exact
+        double times = 0;
         for (const auto& [op, evaluations] : total) {
-            const Operation operation = program_.operation(op);
             if (is_free(op) || is_stored(op)) continue;
+            const Operation operation = program_.operation(op);
             const double elements =
-                std::max<double>(1, static_cast<double>(operation.spec().shape.numel()));
+                std::max(1.0, static_cast<double>(operation.spec().shape.numel()));
             const double limit =
                 is_summing(operation.def()) ? costs_.reduction : costs_.elementwise;
-            const double ratio = evaluations / (elements * limit);
-            if (ratio > excess * 1.0000001) {
-                excess = ratio;
-                worst = op;
+            if (evaluations / (elements * limit) <= excess) continue;
+            excess = evaluations / (elements * limit);
+            times = evaluations / elements;
+            worst = op;
+        }
+        if (!worst) return false;
+        const Number end = end_of_epilogue(*worst);
+        store(is_stored(end) ? *worst : end,
+              fmt::format("{} would be computed {:.3g} times for each element",
+                          program_.operation(*worst).def().name, times));
+        return true;
+    }
+
+    /// Cuts kernels of too many operations into pieces, all at once.
+    bool split_the_large(const std::vector<Grouped>& groups) {
+        bool any = false;
+        for (const Grouped& grouped : groups) {
+            const auto& operations = grouped.group.operations;
+            if (operations.size() <= costs_.largest) continue;
+            const std::size_t piece = std::max<std::size_t>(1, costs_.largest / 2);
+            for (std::size_t i = piece; i < operations.size(); i += piece) {
+                if (is_stored(operations[i])) continue;
+                store(operations[i], "the kernel would be too large");
+                any = true;
             }
         }
-        if (worst) {
-            const Number end = end_of_epilogue(*worst);
-            const Number chosen = is_stored(end) ? *worst : end;
-            store(chosen,
-                  fmt::format("{} would be computed {:.3g} times for each element",
-                              program_.operation(*worst).def().name,
-                              total[*worst] /
-                                  std::max<double>(
-                                      1, static_cast<double>(
-                                             program_.operation(*worst).spec().shape.numel()))));
-            changed = true;
-        }
-        return changed;
+        return any;
     }
 
     const Program& program_;

@@ -240,5 +240,28 @@ TEST(Group, AConvolutionOfViewsIsOne) {
     EXPECT_EQ(c.read, 3 * 8 * 8 + 4 * 3 * 3 * 3);
 }
 
+TEST(Group, LongChainsAreCut) {
+    Formula f;
+    Value v = f.param({4});
+    for (int i = 0; i < 20'000; ++i) v = tanh(v);
+    const Program program = f.done({v});
+    std::size_t kernels = 0;
+    for (const Grouped& grouped : group(program)) {
+        EXPECT_LE(grouped.group.operations.size(), GroupCosts{}.largest);
+        ++kernels;
+    }
+    EXPECT_LE(kernels, 200U);
+}
+
+TEST(Group, DiamondsTakeNoTime) {
+    // Two ways from each value to the next, sixty times: 2^60 ways in all.
+    Formula f;
+    const Value x = f.param({4, 4});
+    const Value first = exp(x);
+    Value v = first;
+    for (int i = 0; i < 60; ++i) v = tanh(v) + neg(v);
+    EXPECT_EQ(count(f.done({first, v})).kernels, 1U);
+}
+
 }  // namespace
 }  // namespace lazuli::plan
