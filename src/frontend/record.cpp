@@ -60,7 +60,7 @@ namespace {
 inline Tensor finish_node(Arena& arena, Node& node, const OpRef& op, Device device,
                           std::span<Node* const> inputs, std::size_t words) {
     node.op = op.id;
-    node.flags = op.flags;
+    node.flags.store(op.flags, std::memory_order_relaxed);
     node.input_count = static_cast<std::uint16_t>(inputs.size());
     node.word_count = static_cast<std::uint8_t>(words);
     node.device = device;
@@ -446,7 +446,7 @@ Tensor make_scalar(const Scalar& value, DType dtype, Device device) {
 
 void after_record(Arena& arena, Node& node) {
     ir::RecordingMode& mode = arena.mode;
-    const bool computes = (node.flags & ir::kLeafFlag) == 0;
+    const bool computes = !node.has_flag(ir::kLeafFlag);
     for (auto* scope = static_cast<ScopeState*>(mode.graph_scope); scope != nullptr;
          scope = static_cast<ScopeState*>(scope->outer)) {
         scope->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));

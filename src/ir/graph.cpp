@@ -42,7 +42,7 @@ void set_name(Node& node, std::string name) {
     }
     const std::scoped_lock lock(graph_lock(), names().mutex);
     names().by_id[node.id] = std::move(name);
-    node.flags |= kNamedFlag;
+    node.flags.fetch_or(kNamedFlag, std::memory_order_relaxed);
 }
 
 std::optional<std::string> name_of(const Node& node) {
@@ -67,7 +67,7 @@ void destroy(NodeHeader* header) noexcept {
             case State::in_flight:
                 break;  // whoever computes a node holds it, so none in flight comes here
         }
-        if ((node.flags & kNamedFlag) != 0) {
+        if (node.has_flag(kNamedFlag)) {
             const std::scoped_lock lock(names().mutex);
             names().by_id.erase(node.id);
         }
@@ -130,7 +130,7 @@ bool is_leaf(const Node& node, const CaptureBounds& bounds) {
     if (node.state.load(std::memory_order_acquire) != State::lazy) return true;
     // Asked first, since an id lies in a cache line that a walk needs for nothing else.
     if (!bounds.everything() && (node.id < bounds.first || node.id > bounds.last)) return true;
-    return (node.flags & kLeafFlag) != 0;
+    return node.has_flag(kLeafFlag);
 }
 
 class Capturer {
@@ -219,7 +219,7 @@ class Capturer {
         node.epoch = epoch_;
         node.uses = 0;
         node.position = ValueRef::op(out_.op_count++).raw;
-        if (keep_held_ && (node.flags & kKeepFlag) != 0) out_.kept.push_back(&node);
+        if (keep_held_ && node.has_flag(kKeepFlag)) out_.kept.push_back(&node);
     }
 
     const CaptureBounds& bounds_;

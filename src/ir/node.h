@@ -53,7 +53,8 @@ struct Node : NodeHeader {
     std::uint32_t uses = 0;         // * within that capture
     std::uint32_t position = 0;     // * within that capture: a ValueRef
     std::atomic<State> state{State::lazy};  // *
-    std::uint8_t flags = 0;                 // * bits of Flag
+    // Bits of Flag; a name may be given while another thread records.
+    std::atomic<std::uint8_t> flags{0};
     std::uint8_t word_count = 0;
     Device device;
     union {                             // *
@@ -83,7 +84,8 @@ struct Node : NodeHeader {
     }
     Attrs attrs() const { return {op_def(op), words()}; }
     /// A view keeps its operand for life and has no value of its own.
-    bool is_view() const { return (flags & kViewFlag) != 0; }
+    bool is_view() const { return has_flag(kViewFlag); }
+    bool has_flag(Flag flag) const { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
 };
 
 /// The node that has, or will have, the value that is looked at.

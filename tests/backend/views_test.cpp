@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "lazuli/lazuli.h"
 
 namespace lazuli {
@@ -94,6 +96,19 @@ TEST(Views, HeavyCodeAllocatesOnlyItsResult) {
     sum.eval();
     // 64-byte lines: 6 x 16 floats.
     EXPECT_EQ(graph_stats().buffer_bytes - before, 6 * 16 * sizeof(float));
+}
+
+TEST(Views, MayBeRecordedWhileTheirBaseIsNamedAndEvaluated) {
+    for (int i = 0; i < 50; ++i) {
+        Tensor x = counting({4, 6}) * 2;
+        std::thread other([x]() mutable {
+            x.name("base");
+            x.eval();
+        });
+        const Tensor y = x.permute({1, 0}).slice({1, 0}, {3, 4}) + 1;
+        EXPECT_EQ(y.to_vector<std::int64_t>(), (Values{3, 15, 27, 39, 5, 17, 29, 41}));
+        other.join();
+    }
 }
 
 TEST(Views, WaitsAreCountedWithTheirReason) {
