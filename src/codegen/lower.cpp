@@ -48,7 +48,7 @@ class Lowerer {
                 context().counter(fmt::format("i{}", d), context().constant(spec.shape[d])));
         }
         scopes_.push_back({});
-        nest(counters, spec.shape, loop_order(counters));
+        nest(counters, spec.shape, loop_order(counters), true);
         // Stores come behind what is read.
         for (std::size_t i = 0; i < stored_.size(); ++i) {
             out_.buffers.push_back(group_.outputs[i]);
@@ -169,21 +169,21 @@ class Lowerer {
         return out;
     }
 
-    void nest(const Position& counters, const Shape& shape, std::vector<std::size_t> order) {
+    void nest(const Position& counters, const Shape& shape, std::vector<std::size_t> order,
+              bool outermost) {
         if (order.empty()) {
             for (std::size_t i = 0; i < group_.outputs.size(); ++i) store(i, counters, shape);
             return;
         }
         const std::size_t d = order.front();
-        const bool outermost = order.size() == counters.size();
         order.erase(order.begin());
         const Expr size = context().constant(shape[static_cast<int>(d)]);
-        if (counters[d].is_constant()) return nest(counters, shape, std::move(order));
+        if (counters[d].is_constant()) return nest(counters, shape, std::move(order), outermost);
         scopes_.push_back({.block = {},
                            .known = {},
                            .variables = {counters[d]},
                            .steps = static_cast<double>(shape[static_cast<int>(d)])});
-        nest(counters, shape, std::move(order));
+        nest(counters, shape, std::move(order), false);
         Statement loop{.kind = outermost ? StatementKind::parallel : StatementKind::serial};
         loop.counts = {{counters[d], size}};
         loop.body = std::move(scopes_.back().block);

@@ -24,8 +24,11 @@ ir::Node& require_node(std::string_view op, const Tensor& tensor) {
 
 namespace {
 
+/// A view has no state of its own: it is as deep as it was until its base is there.
 std::uint32_t depth_of(const Node& input) {
-    return input.state.load(std::memory_order_relaxed) == State::available ? 0 : input.depth;
+    return ir::owner_of(input).state.load(std::memory_order_relaxed) == State::available
+               ? 0
+               : input.depth;
 }
 
 /// Makes room for more inputs or attribute words than fit the node: a second slot, or the heap

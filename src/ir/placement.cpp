@@ -190,8 +190,31 @@ void AttrWords::row_major(const Shape& v) {
                     static_cast<std::uint64_t>(rank) << ir::kRankShift;
 }
 
+namespace {
+
+/// A view put together by hand may lack parts, or have sizes that are no numbers.
+void ensure_whole(const View& view) {
+    const std::size_t rank = view.shape.size();
+    const auto is_number = [](Dim dim) { return dim.is_concrete(); };
+    const bool whole = rank <= Shape::kMaxRank && view.strides.size() == rank &&
+                       (view.mask.empty() || view.mask.size() == rank) &&
+                       view.offset.is_concrete() &&
+                       std::all_of(view.shape.begin(), view.shape.end(), is_number) &&
+                       std::all_of(view.strides.begin(), view.strides.end(), is_number) &&
+                       std::all_of(view.mask.begin(), view.mask.end(), [](const DimRange& range) {
+                           return range.begin.is_concrete() && range.end.is_concrete();
+                       });
+    if (!whole)
+        throw ArgumentError(
+            "view: one size, stride and range a dimension is needed, all of them numbers");
+}
+
+}  // namespace
+
 void AttrWords::placement(const Placement& v) {
     const ShapeTracker& tracker = v.tracker;
+    for (const View& view : tracker.below()) ensure_whole(view);
+    ensure_whole(tracker.top());
     const bool filled = ir::is_masked(tracker);
     const int start = count_;
     push(0);

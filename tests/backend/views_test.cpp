@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "lazuli/lazuli.h"
@@ -65,6 +66,53 @@ TEST(Views, PaddingFilledDifferentlyIsAViewOfAView) {
     EXPECT_EQ(y.flip(0).to_vector<float>(), (std::vector<float>{7, 2, 1, 5}));
     EXPECT_EQ(Tensor{true}.pad({1}, {1}, true).to_vector<bool>(),
               (std::vector<bool>{true, true, true}));
+}
+
+TEST(Views, PaddingKeepsTheSignOfZero) {
+    const std::vector<float> y =
+        Tensor{1.0}.pad({1}, {0}, 0.0).pad({0}, {1}, -0.0).to_vector<float>();
+    EXPECT_FALSE(std::signbit(y[0]));
+    EXPECT_TRUE(std::signbit(y[2]));
+}
+
+TEST(Views, PutTogetherByHandAreChecked) {
+    const Tensor x = counting({6}) + 0;
+    const TensorSpec wanted{i64, {2, 3}};
+    const auto made = [&](View view) {
+        const Attribute placement[] = {Placement{ShapeTracker(std::move(view))}};
+        return call("view", {&x, 1}, placement, &wanted);
+    };
+    EXPECT_EQ(made({{2, 3}, {3, 1}, 0, {}}).to_vector<std::int64_t>(), (Values{0, 1, 2, 3, 4, 5}));
+    EXPECT_THROW((void)made({{2, 3}, {3}, 0, {}}), ArgumentError);
+    EXPECT_THROW((void)made({{2, 3}, {3, 1}, 0, {{0, 1}}}), ArgumentError);
+    EXPECT_THROW((void)made({{2, 3}, {3, 1}, 1, {}}), ShapeError);
+    EXPECT_THROW((void)made({{2, dim("views_test_n", 1, 3)}, {3, 1}, 0, {}}), ArgumentError);
+    EXPECT_THROW((void)made({{6}, {1}, 0, {}}), ArgumentError);
+}
+
+// A deep view whose base was evaluated is not deep any more: operations on it are not flushed.
+TEST(Views, OfAnEvaluatedBaseAreNotDeep) {
+    Tensor x = counting({4, 2}) + 0;
+    for (int i = 0; i < 70'000; ++i) x = x.permute({1, 0}) + 1;
+    const Tensor view = x.permute({1, 0});
+    view.eval();
+    const std::uint64_t before = graph_stats().flushes;
+    for (int i = 0; i < 100; ++i) (void)(view + 1);
+    EXPECT_EQ(graph_stats().flushes, before);
+}
+
+TEST(Views, ATensorExplainsItself) {
+    const Tensor x = (counting({4, 8}).cast(f32) + 0).eval();
+    const Tensor y = x.permute({1, 0}).softmax();
+    EXPECT_EQ(y.explain(),
+              "not planned yet\n"
+              "6 operations in 1 kernel; 128 B read, 128 B written\n"
+              "  kernel  reads  writes  operations\n"
+              "  k0      128 B   128 B  view, max, sub, exp, sum, div -> %5 f32[8, 4]\n");
+    EXPECT_FALSE(y.is_materialized());
+    (void)x.permute({1, 0}).softmax().eval();
+    EXPECT_TRUE(y.explain().starts_with("planned before: the plan is found\n"));
+    EXPECT_EQ(x.explain(), "nothing to compute: its values are there\n");
 }
 
 TEST(Views, NeverOwnAResult) {
