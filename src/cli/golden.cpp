@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -43,7 +44,10 @@ void OptOptions::add(std::string_view word) {
     } else if (word.starts_with("--format=")) {
         format = word.substr(9);
     } else if (word.starts_with("--fuel=")) {
-        fuel = std::strtoll(std::string(word.substr(7)).c_str(), nullptr, 10);
+        const std::string_view text = word.substr(7);
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fuel);
+        if (error != std::errc{} || end != text.data() + text.size() || fuel < 0)
+            throw ArgumentError(fmt::format("'{}': a number of rewrites is expected", word));
     } else {
         throw ArgumentError(
             fmt::format("'{}' is none of --pass=NAME, --format=NAME, --fuel=N", word));
