@@ -54,6 +54,16 @@ struct Placement {
     std::optional<Scalar> fill = {};  ///< The element in padding, where there is any.
 };
 
+/// A view without padding, as plain numbers: what most views are, and all that recording handles of
+/// them. At most `Shape::kInline` dimensions.
+struct StridedView {
+    /// Strides are to be filled in.
+    explicit StridedView(const Shape& sizes) : shape(sizes) {}
+    Shape shape;                           ///< The sizes.
+    std::int64_t strides[Shape::kInline];  ///< What one step along each dimension adds.
+    std::int64_t offset = 0;               ///< The index of the first element.
+};
+
 /// The value of an attribute. Lists of axes and lists of integers are both `Ints`; a choice is its
 /// name.
 using Attribute = std::variant<bool, std::int64_t, double, Scalar, Ints, std::string, Placement>;
@@ -111,11 +121,15 @@ class AttrWords {
     void text(std::string_view v);
     /// Appends a view, without its shape, which is the result's.
     void placement(const Placement& v);
-    /// Appends the view of a row-major array of this shape.
-    void row_major(const Shape& v);
     /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of
     /// another kind.
     void append(std::string_view op, const AttrDef& def, const Attribute& value);
+    /// Appends words that the caller fills in.
+    std::uint64_t* room(int count) {
+        if (count_ + count > kMax) overflow();
+        count_ += count;
+        return words_ + count_ - count;
+    }
     /// The words so far.
     std::span<const std::uint64_t> words() const {
         return {words_, static_cast<std::size_t>(count_)};
@@ -181,8 +195,7 @@ enum class Trait : std::uint32_t {
     movement = 1 << 7,      ///< Rearranges elements and computes nothing.
     leaf = 1 << 8,  ///< A value that comes from outside the program; never printed as an operation.
     predicated =
-        1 << 9,  ///< The first operand is a condition (bool) and takes no part in promotion.
-    keeps_order = 1 << 11,  ///< A movement after which elements have the same row-major order.
+        1 << 9,      ///< The first operand is a condition (bool) and takes no part in promotion.
     view = 1 << 10,  ///< The form in which movements are recorded: it keeps its operand, and never
                      ///< has a value of its own.
 };
@@ -263,11 +276,16 @@ struct OpDef {
     /// with: present where the op only moves elements. It is recorded as a view of whatever its
     /// operand was a view of.
     void (*move)(Placement& placement, const Attrs& attrs, const Shape& result) = nullptr;
+    /// A short cut of `infer` and `move` for views that are plain strides: changes the view and
+    /// returns true, or returns false where the long way is to decide or to throw. `wanted` is the
+    /// shape asked for, where the op is `Trait::shaped`. Strides of dimensions with one position
+    /// may be anything.
+    bool (*move_strided)(StridedView& view, const Attrs& attrs, const Shape& wanted) = nullptr;
     /// The meaning: computes the result plainly. Absent for composites.
     void (*evaluate)(const EvalArgs& args) = nullptr;
     Lowering lowering = Lowering::opaque;  ///< How kernels compute it; elementwise ops and
                                            ///< movements need not say.
-    Reduction reduction = {};  ///< Present where `lowering` is a reduction.
+    Reduction reduction = {};              ///< Present where `lowering` is a reduction.
     /// The ways to build it out of others, the default first. Present for composites only.
     std::vector<Implementation> implementations = {};
     Tolerance tolerance = {};      ///< How far fast results may lie from the reference.

@@ -107,36 +107,76 @@ class ShapeTracker {
     void put_on_top(View view);
 
     /// A copy, reshaped.
-    ShapeTracker reshape(std::span<const Dim> shape) const {
+    ShapeTracker reshape(std::span<const Dim> shape) const& {
         return changed([&](ShapeTracker& t) { t.reshape_to(shape); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker reshape(std::span<const Dim> shape) && {
+        reshape_to(shape);
+        return std::move(*this);
+    }
     /// A copy, permuted.
-    ShapeTracker permute(std::span<const int> axes) const {
+    ShapeTracker permute(std::span<const int> axes) const& {
         return changed([&](ShapeTracker& t) { t.permute_by(axes); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker permute(std::span<const int> axes) && {
+        permute_by(axes);
+        return std::move(*this);
+    }
     /// A copy, expanded.
-    ShapeTracker expand(std::span<const Dim> shape) const {
+    ShapeTracker expand(std::span<const Dim> shape) const& {
         return changed([&](ShapeTracker& t) { t.expand_to(shape); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker expand(std::span<const Dim> shape) && {
+        expand_to(shape);
+        return std::move(*this);
+    }
     /// A copy, padded.
-    ShapeTracker pad(std::span<const DimRange> before_and_after) const {
+    ShapeTracker pad(std::span<const DimRange> before_and_after) const& {
         return changed([&](ShapeTracker& t) { t.pad_by(before_and_after); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker pad(std::span<const DimRange> before_and_after) && {
+        pad_by(before_and_after);
+        return std::move(*this);
+    }
     /// A copy, shrunk.
-    ShapeTracker shrink(std::span<const DimRange> ranges) const {
+    ShapeTracker shrink(std::span<const DimRange> ranges) const& {
         return changed([&](ShapeTracker& t) { t.shrink_to(ranges); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker shrink(std::span<const DimRange> ranges) && {
+        shrink_to(ranges);
+        return std::move(*this);
+    }
     /// A copy, flipped.
-    ShapeTracker flip(std::span<const int> axes) const {
+    ShapeTracker flip(std::span<const int> axes) const& {
         return changed([&](ShapeTracker& t) { t.flip_along(axes); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker flip(std::span<const int> axes) && {
+        flip_along(axes);
+        return std::move(*this);
+    }
     /// A copy of every n-th position.
-    ShapeTracker stride(std::span<const std::int64_t> steps) const {
+    ShapeTracker stride(std::span<const std::int64_t> steps) const& {
         return changed([&](ShapeTracker& t) { t.stride_by(steps); });
     }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker stride(std::span<const std::int64_t> steps) && {
+        stride_by(steps);
+        return std::move(*this);
+    }
     /// A copy with a view on top.
-    ShapeTracker strided(View view) const {
+    ShapeTracker strided(View view) const& {
         return changed([&](ShapeTracker& t) { t.put_on_top(std::move(view)); });
+    }
+    /// The same of a tracker that is not needed any more.
+    ShapeTracker strided(View view) && {
+        put_on_top(std::move(view));
+        return std::move(*this);
     }
     /// What `next` is of its buffer, of this. Both must have the same number of elements between
     /// them.

@@ -24,13 +24,14 @@ Ints ensure_axes(std::string_view op, const Axes& axes, const Shape& shape) {
         for (int i = 0; i < shape.rank(); ++i) out[i] = i;
         return out;
     }
-    for (const std::int64_t axis : axes.values) {
-        const std::int64_t counted = ensure_axis(op, axis, shape);
-        if (std::find(out.begin(), out.end(), counted) != out.end()) {
-            throw IndexError(
-                fmt::format("{}: axis {} stands twice in {}", op, axis, axes.values.str()));
+    out.resize(axes.values.rank());
+    for (int i = 0; i < out.rank(); ++i) {
+        out[i] = ensure_axis(op, axes.values[i], shape);
+        for (int j = 0; j < i; ++j) {
+            if (out[j] != out[i]) continue;
+            throw IndexError(fmt::format("{}: axis {} stands twice in {}", op, axes.values[i],
+                                         axes.values.str()));
         }
-        out.push_back(counted);
     }
     return out;
 }

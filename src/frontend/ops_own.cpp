@@ -16,31 +16,37 @@ using frontend::OpRef;
 
 namespace {
 
-/// The operand as a tensor: a weak scalar gets its default type.
-Tensor as_tensor(const Operand& x) {
-    if (x.is_scalar()) return Tensor::adopt(nullptr);
-    return Tensor::adopt(x.node() != nullptr ? (ir::retain(x.node()), x.node()) : nullptr);
+/// The shape of an operand that must be a tensor.
+const Shape& shape_of(std::string_view op, const Operand& x) {
+    if (x.is_scalar()) throw ArgumentError(fmt::format("{}: a tensor is needed, not a number", op));
+    if (x.node() == nullptr)
+        throw ArgumentError(fmt::format("{}: an operand is an empty Tensor", op));
+    return static_cast<const ir::Node*>(x.node())->spec.shape;
 }
 
 }  // namespace
 
-Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
+Tensor slice(const Operand& x, const Ints& starts, const Ints& stops, const Ints& steps) {
     static const OpRef op("slice");
-    const Tensor tensor = as_tensor(x);
-    const Shape& shape = frontend::require_node("slice", tensor).spec.shape;
-    if (steps.empty()) steps = Shape::filled(shape.rank(), 1);
-    if (starts.rank() != shape.rank() || stops.rank() != shape.rank() ||
-        steps.rank() != shape.rank()) {
+    const Shape& shape = shape_of("slice", x);
+    const int rank = shape.rank();
+    if (starts.rank() != rank || stops.rank() != rank || (!steps.empty() && steps.rank() != rank)) {
         throw ShapeError(
             fmt::format("slice: starts {}, stops {} and steps {} need one entry a dimension of {}",
                         starts.str(), stops.str(), steps.str(), shape.str()),
             shape.str(), starts.str());
     }
     // numpy's rule: negative positions count from the end, then everything is cut to the ends.
-    Ints sizes;
-    for (int i = 0; i < shape.rank(); ++i) {
+    Call call(op);
+    call.arg(x);
+    std::uint64_t* list[3];  // the first position, their number and the step of each dimension
+    for (std::uint64_t*& words : list) {
+        words = call.words().room(1 + rank);
+        *words++ = static_cast<std::uint64_t>(rank);
+    }
+    for (int i = 0; i < rank; ++i) {
         const std::int64_t size = shape[i];
-        const std::int64_t step = steps[i];
+        const std::int64_t step = steps.empty() ? 1 : steps[i];
         if (step == 0) {
             throw ShapeError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
                                          shape.str(), steps.str()),
@@ -54,27 +60,22 @@ Tensor slice(const Operand& x, Ints starts, Ints stops, Ints steps) {
         const std::int64_t start = position(starts[i]);
         const std::int64_t stop = position(stops[i]);
         const std::int64_t span = step > 0 ? stop - start : start - stop;
-        const std::uint64_t stride =
-            step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
-        const std::int64_t count =
-            span <= 0
-                ? 0
-                : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride) + 1;
-        sizes.push_back(count);
+        std::int64_t count = std::max<std::int64_t>(span, 0);
+        if (step != 1 && span > 0) {
+            const std::uint64_t stride =
+                step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
+            count = static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride) + 1;
+        }
         // One form a box: where the step is never taken it is 1, where the box is empty it starts
         // at 0.
-        starts[i] = count > 0 ? start : 0;
-        steps[i] = count > 1 ? step : 1;
+        list[0][i] = static_cast<std::uint64_t>(count > 0 ? start : 0);
+        list[1][i] = static_cast<std::uint64_t>(count);
+        list[2][i] = static_cast<std::uint64_t>(count > 1 ? step : 1);
     }
-    Call call(op);
-    call.arg(x);
-    call.words().ints(starts.dims());
-    call.words().ints(sizes.dims());
-    call.words().ints(steps.dims());
     return call.done();
 }
 
-Tensor pad(const Operand& x, Ints before, Ints after, Scalar value) {
+Tensor pad(const Operand& x, const Ints& before, const Ints& after, Scalar value) {
     static const OpRef op("pad");
     Call call(op);
     call.arg(x);
@@ -84,7 +85,7 @@ Tensor pad(const Operand& x, Ints before, Ints after, Scalar value) {
     return call.done();
 }
 
-Tensor tile(const Operand& x, Ints counts) {
+Tensor tile(const Operand& x, const Ints& counts) {
     static const OpRef op("tile");
     Call call(op);
     call.arg(x);
@@ -104,14 +105,12 @@ Tensor contiguous(const Operand& x) {
     return frontend::record_unary(op, x);
 }
 
-Tensor dot_general(const Operand& x, const Operand& y, Axes lhs_contract, Axes rhs_contract,
-                   Axes lhs_batch, Axes rhs_batch) {
+Tensor dot_general(const Operand& x, const Operand& y, const Axes& lhs_contract,
+                   const Axes& rhs_contract, const Axes& lhs_batch, const Axes& rhs_batch) {
     static const OpRef op("dot_general");
-    const auto counted = [](const Operand& side, Axes& axes) {
-        const Tensor tensor = as_tensor(side);
-        axes.given = true;  // no axes means none, not all
-        return ensure_axes("dot_general", axes,
-                           frontend::require_node("dot_general", tensor).spec.shape);
+    // No axes means none, not all.
+    const auto counted = [](const Operand& side, const Axes& axes) {
+        return ensure_axes("dot_general", Axes(axes.values), shape_of("dot_general", side));
     };
     Call call(op);
     call.arg(x).arg(y);

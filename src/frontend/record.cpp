@@ -210,11 +210,9 @@ Tensor Call::done() {
 
 namespace {
 
-Tensor make_view(Node& base, const TensorSpec& spec, const AttrWords& words) {
+const OpRef& view_op() {
     static const OpRef view("view");
-    Node* inputs[] = {&base};
-    ir::retain(&base);
-    return make_node(view, spec, base.device, inputs, words.words());
+    return view;
 }
 
 Tensor another(Node& node) { return Tensor::adopt((ir::retain(&node), &node)); }
@@ -229,7 +227,77 @@ Tensor make_view(Node& base, Node& operand, Placement& placement, const TensorSp
     if (operand.is_view() && &base != &operand && operand.spec.shape == spec.shape &&
         std::ranges::equal(operand.words(), words.words()))
         return another(operand);
-    return make_view(base, spec, words);
+    Node* inputs[] = {&base};
+    ir::retain(&base);
+    return make_node(view_op(), spec, base.device, inputs, words.words());
+}
+
+/// Fills in the strides of what lies row-major or is a view of plain strides; `view` has its shape.
+bool read_strided(const Node& operand, StridedView& view) {
+    const int rank = view.shape.rank();
+    if (operand.is_view()) {
+        const auto words = operand.words();
+        if (words[0] != ir::strided_header(rank)) return false;
+        view.offset = static_cast<std::int64_t>(words[1]);
+        for (int i = 0; i < rank; ++i)
+            view.strides[i] = static_cast<std::int64_t>(words[static_cast<std::size_t>(2 + i)]);
+        return true;
+    }
+    std::uint64_t stride = 1;  // may wrap where there is no element
+    for (int i = rank - 1; i >= 0; --i) {
+        view.strides[i] = static_cast<std::int64_t>(stride);
+        stride *= static_cast<std::uint64_t>(view.shape[i]);
+    }
+    return true;
+}
+
+/// Brings strides that mean nothing to 0; whether the elements lie row-major from the first on.
+bool settle_strided(StridedView& view) {
+    std::int64_t stride = 1;
+    bool row_major = view.offset == 0;
+    for (int i = view.shape.rank() - 1; i >= 0; --i) {
+        if (view.shape[i] == 1) {
+            view.strides[i] = 0;
+            continue;
+        }
+        row_major = row_major && view.strides[i] == stride;
+        if (row_major) stride *= view.shape[i];
+    }
+    return row_major;
+}
+
+/// Records a movement of plain strides; an empty tensor where that is not what it is.
+Tensor record_strided(const OpRef& op, Node& operand, const Attrs& attrs, const Shape& wanted) {
+    if (operand.spec.shape.rank() > Shape::kInline) return {};
+    StridedView view(operand.spec.shape);
+    if (!read_strided(operand, view) || !op.def->move_strided(view, attrs, wanted)) return {};
+    const int rank = view.shape.rank();
+    for (int i = 0; i < rank; ++i) {
+        if (view.shape[i] == 0) return {};
+    }
+    Node& base = operand.is_view() ? *operand.inputs_inline[0] : operand;
+    if (settle_strided(view) && base.spec.shape == view.shape) return another(base);
+    std::uint64_t words[2 + Shape::kInline] = {ir::strided_header(rank),
+                                               static_cast<std::uint64_t>(view.offset)};
+    for (int i = 0; i < rank; ++i) words[2 + i] = static_cast<std::uint64_t>(view.strides[i]);
+    const std::span<const std::uint64_t> used(words, static_cast<std::size_t>(2 + rank));
+    if (operand.is_view() && operand.spec.shape == view.shape &&
+        std::ranges::equal(operand.words(), used))
+        return another(operand);
+    const OpRef& op_of_views = view_op();
+    Arena& arena = ir::arena();
+    if (used.size() > Node::kInlineWords) {
+        Node* inputs[] = {&base};
+        ir::retain(&base);
+        return make_node(op_of_views, {operand.spec.dtype, view.shape}, base.device, inputs, used);
+    }
+    Node* node =
+        new (arena.allocate()) Node([&] { return TensorSpec{operand.spec.dtype, view.shape}; });
+    ir::retain(&base);
+    node->inputs_inline[0] = &base;
+    for (std::size_t i = 0; i < used.size(); ++i) node->words_inline[i] = used[i];
+    return finish_node(arena, *node, op_of_views, base.device, {node->inputs_inline, 1},
+                       used.size());
 }
 
 /// Records what a movement makes of `operand`, as a view of what that is itself a view of.
@@ -246,12 +314,6 @@ Tensor record_move(const OpRef& op, Node& operand, const TensorSpec& spec,
             if (!fills) placement.fill = before;
             return make_view(*operand.inputs_inline[0], operand, placement, spec);
         }
-    }
-    if (has(op.def->traits, Trait::keeps_order)) {
-        if (operand.spec.shape == spec.shape) return another(operand);
-        AttrWords row_major;
-        row_major.row_major(spec.shape);
-        return make_view(operand, spec, row_major);
     }
     Placement placement{ShapeTracker(ir::dims_of(operand.spec.shape))};
     op.def->move(placement, attrs, spec.shape);
@@ -274,9 +336,14 @@ Tensor Call::done_moving() {
     if (operand.node() == nullptr)
         throw ArgumentError(fmt::format("{}: operand 0 is an empty Tensor", op_.def->name));
     Node& node = *static_cast<Node*>(operand.node());
-    const TensorSpec* specs[] = {&node.spec};
-    const TensorSpec spec = infer_result(specs);
-    Tensor moved = record_move(op_, node, spec, words_.words());
+    Tensor moved;
+    if (op_.def->move_strided != nullptr && !dtype_given_)
+        moved = record_strided(op_, node, Attrs(*op_.def, words_.words()), wanted_.shape);
+    if (!moved.defined()) {
+        const TensorSpec* specs[] = {&node.spec};
+        const TensorSpec spec = infer_result(specs);
+        moved = record_move(op_, node, spec, words_.words());
+    }
     ir::release(operand.take());  // the view holds the base itself
     return moved;
 }

@@ -210,8 +210,9 @@ void AttrWords::axes(std::span<const std::int64_t> v) {
 
 void AttrWords::ints(std::span<const std::int64_t> v) {
     if (v.size() > static_cast<std::size_t>(Shape::kMaxRank)) overflow();
-    push(v.size());
-    for (const std::int64_t i : v) push(static_cast<std::uint64_t>(i));
+    std::uint64_t* to = room(1 + static_cast<int>(v.size()));
+    *to++ = v.size();
+    for (const std::int64_t i : v) *to++ = static_cast<std::uint64_t>(i);
 }
 
 void AttrWords::text(std::string_view v) { push(ir::intern(v)); }

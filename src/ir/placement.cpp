@@ -1,6 +1,5 @@
-// A view's words: one header (how many words follow, how many views, the last one's rank, whether
-// it has a mask, whether there is a fill), the fill, each view but the last with its shape, and the
-// last without: its shape is the result's.
+// A view's words: a header, the fill, each view but the last with its shape, and the last without:
+// its shape is the result's.
 
 #include "ir/placement.h"
 
@@ -18,10 +17,6 @@ namespace ir {
 
 namespace {
 
-constexpr int kViewsShift = 16;
-constexpr int kRankShift = 24;
-constexpr std::uint64_t kMasked = std::uint64_t{1} << 32;
-constexpr std::uint64_t kFilled = std::uint64_t{1} << 33;
 constexpr std::size_t kFillWords = 3;
 
 /// Reads words that are known to be there.
@@ -171,23 +166,6 @@ Placement Attrs::placement(int index, const Shape& result) const {
         throw ArgumentError(
             fmt::format("{}: the view's rank is not that of {}", def_->name, result.str()));
     return ir::placement_of({at, length}, result);
-}
-
-void AttrWords::row_major(const Shape& v) {
-    const int rank = v.rank();
-    const int start = count_;
-    push(0);
-    push(0);  // the offset
-    if (start + 2 + rank > kMax) overflow();
-    std::int64_t stride = 1;
-    for (int i = rank - 1; i >= 0; --i) {
-        words_[count_ + i] = v[i] == 1 ? 0 : static_cast<std::uint64_t>(stride);
-        stride *= v[i];
-    }
-    if (stride == 0) std::fill_n(words_ + count_, rank, 0);
-    count_ += rank;
-    words_[start] = static_cast<std::uint64_t>(rank + 1) | std::uint64_t{1} << ir::kViewsShift |
-                    static_cast<std::uint64_t>(rank) << ir::kRankShift;
 }
 
 namespace {

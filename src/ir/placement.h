@@ -6,8 +6,21 @@
 
 namespace lazuli::ir {
 
+// The header of a view's words: how many words follow, how many views there are, the last one's
+// rank, whether it has a mask, and whether there is a fill.
+constexpr int kViewsShift = 16;
+constexpr int kRankShift = 24;
+constexpr std::uint64_t kMasked = std::uint64_t{1} << 32;
+constexpr std::uint64_t kFilled = std::uint64_t{1} << 33;
+
 Dims dims_of(const Shape& shape);
 Shape shape_of(std::span<const Dim> dims);
+
+/// The header of the words of one view of that rank without padding; its offset and strides follow.
+constexpr std::uint64_t strided_header(int rank) {
+    return static_cast<std::uint64_t>(rank + 1) | std::uint64_t{1} << kViewsShift |
+           static_cast<std::uint64_t>(rank) << kRankShift;
+}
 
 /// Whether some position is padding.
 bool is_masked(const ShapeTracker& tracker);

@@ -84,6 +84,40 @@ void move_reshape(Placement& placement, const Attrs&, const Shape& result) {
     placement.tracker.reshape_to(ir::dims_of(result));
 }
 
+/// Products of sizes and strides stay inside the buffer, except along dimensions of one position,
+/// whose strides mean nothing: they may wrap.
+std::int64_t times(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+bool reshape_strided(StridedView& view, const Attrs&, const Shape& wanted) {
+    if (wanted.rank() > Shape::kInline) return false;
+    std::int64_t before = 1;
+    for (int i = view.shape.rank() - 1; i >= 0; --i) {
+        const std::int64_t size = view.shape[i];
+        if (size == 0 || (size != 1 && view.strides[i] != before)) return false;
+        before *= size;
+    }
+    int open = -1;
+    std::int64_t known = 1;
+    for (int i = 0; i < wanted.rank(); ++i) {
+        if (wanted[i] == -1 && open < 0) {
+            open = i;
+        } else if (wanted[i] < 1 || __builtin_mul_overflow(known, wanted[i], &known)) {
+            return false;
+        }
+    }
+    if (open < 0 ? known != before : before % known != 0) return false;
+    view.shape = wanted;
+    if (open >= 0) view.shape[open] = before / known;
+    std::int64_t stride = 1;
+    for (int i = wanted.rank() - 1; i >= 0; --i) {
+        view.strides[i] = stride;
+        stride *= view.shape[i];
+    }
+    return true;
+}
+
 TensorSpec infer_view(const InferArgs& args) {
     require_same_type(args);
     const Placement placement = args.attrs.placement(0, args.wanted->shape);
@@ -130,6 +164,24 @@ void move_permute(Placement& placement, const Attrs& attrs, const Shape&) {
     placement.tracker.permute_by(axes_of(attrs.list(0)));
 }
 
+bool permute_strided(StridedView& view, const Attrs& attrs, const Shape&) {
+    const int rank = view.shape.rank();
+    static_assert(Shape::kInline < 8, "the axes are one word");
+    std::uint64_t packed = attrs.words()[0];
+    if (static_cast<int>(packed & 0xff) != rank) return false;
+    const StridedView before = view;
+    std::uint64_t seen = 0;
+    for (int i = 0; i < rank; ++i) {
+        packed >>= 8;
+        const auto axis = static_cast<int>(packed & 0xff);
+        if (axis >= rank) return false;
+        seen |= std::uint64_t{1} << axis;
+        view.shape[i] = before.shape[axis];
+        view.strides[i] = before.strides[axis];
+    }
+    return seen == (std::uint64_t{1} << rank) - 1;
+}
+
 TensorSpec infer_broadcast(const InferArgs& args) {
     require_same_type(args);
     const Shape& from = args.inputs[0]->shape;
@@ -155,6 +207,18 @@ void move_broadcast(Placement& placement, const Attrs&, const Shape& result) {
         tracker.reshape_to(wide);
     }
     tracker.expand_to(ir::dims_of(result));
+}
+
+bool broadcast_strided(StridedView& view, const Attrs&, const Shape& wanted) {
+    const int lead = wanted.rank() - view.shape.rank();
+    if (wanted.rank() > Shape::kInline || lead < 0) return false;
+    for (int i = wanted.rank() - 1; i >= 0; --i) {
+        const bool repeats = i < lead || view.shape[i - lead] != wanted[i];
+        if (repeats && ((i >= lead && view.shape[i - lead] != 1) || wanted[i] < 0)) return false;
+        view.strides[i] = repeats ? 0 : view.strides[i - lead];
+    }
+    view.shape = wanted;
+    return true;
 }
 
 enum : int { kStarts, kSizes, kSteps };
@@ -204,6 +268,31 @@ void move_slice(Placement& placement, const Attrs& attrs, const Shape& result) {
     }
     placement.tracker.shrink_to(ranges);
     placement.tracker.stride_by(walked);
+}
+
+bool slice_strided(StridedView& view, const Attrs& attrs, const Shape&) {
+    const int rank = view.shape.rank();
+    const auto words = attrs.words();
+    if (words.size() != static_cast<std::size_t>(3 * (rank + 1))) return false;
+    const auto list = [&](int attribute, int i) {
+        return static_cast<std::int64_t>(
+            words[static_cast<std::size_t>(attribute * (rank + 1) + 1 + i)]);
+    };
+    for (int i = 0; i < rank; ++i) {
+        const std::int64_t start = list(kStarts, i);
+        const std::int64_t count = list(kSizes, i);
+        const std::int64_t step = list(kSteps, i);
+        const std::int64_t size = view.shape[i];
+        if (count < 1 || count > size || start < 0 || start >= size || step == 0) return false;
+        std::int64_t last = 0;
+        if (__builtin_mul_overflow(count - 1, step, &last) ||
+            __builtin_add_overflow(last, start, &last) || last < 0 || last >= size)
+            return false;
+        view.offset += start * view.strides[i];
+        view.strides[i] = times(view.strides[i], step);
+        view.shape[i] = count;
+    }
+    return true;
 }
 
 enum : int { kBefore, kAfter, kValue };
@@ -521,9 +610,10 @@ std::vector<OpDef> movement() {
             .name = "reshape",
             .doc = "The same elements in row-major order under another shape; one size may be -1.",
             .edge = "Works on empty tensors; -1 needs the other sizes to be non-zero.",
-            .traits = Trait::movement | Trait::shaped | Trait::keeps_order,
+            .traits = Trait::movement | Trait::shaped,
             .infer = infer_reshape,
             .move = move_reshape,
+            .move_strided = reshape_strided,
             .evaluate = evaluate_moved,
             .cases = {{{{2, 6}}, {}, Shape{3, 4}},
                       {{{4}}, {}, Shape{2, 1, 2}},
@@ -537,6 +627,7 @@ std::vector<OpDef> movement() {
             .attrs = {{"axes", AttrKind::axes}},
             .infer = infer_permute,
             .move = move_permute,
+            .move_strided = permute_strided,
             .evaluate = evaluate_moved,
             .cases = {{{{2, 3, 4}}, {Ints{2, 0, 1}}},
                       {{{3, 4}}, {Ints{1, 0}}},
@@ -550,6 +641,7 @@ std::vector<OpDef> movement() {
             .traits = Trait::movement | Trait::shaped,
             .infer = infer_broadcast,
             .move = move_broadcast,
+            .move_strided = broadcast_strided,
             .evaluate = evaluate_moved,
             .cases = {{{{3, 1}}, {}, Shape{2, 3, 4}},
                       {{{}}, {}, Shape{3}},
@@ -570,6 +662,7 @@ std::vector<OpDef> movement() {
                       {"steps", AttrKind::ints}},
             .infer = infer_slice,
             .move = move_slice,
+            .move_strided = slice_strided,
             .evaluate = evaluate_moved,
             .cases = {{{{5, 6}}, {Ints{1, 5}, Ints{2, 3}, Ints{2, -2}}},
                       {{{4}}, {Ints{0}, Ints{0}, Ints{1}}},

@@ -72,9 +72,9 @@ struct Line {
     std::span<const Dim> slopes;
 };
 
-/// The digits of a row-major number, the first without bound.
-Dims unravelled(const Digits& digits, Dim number) {
-    Dims out(digits.all.size(), Dim(0));
+/// Writes the digits of a row-major number, the first without bound.
+void unravel(const Digits& digits, Dim number, Dims& out) {
+    out.resize(digits.all.size());
     for (std::size_t k = out.size(); k-- > 1;) {
         const Dim size = views::divisor(digits.all[k].size);
         const Dim rest = number / size;
@@ -82,7 +82,6 @@ Dims unravelled(const Digits& digits, Dim number) {
         number = rest;
     }
     if (!out.empty()) out[0] = number;
-    return out;
 }
 
 Dim length(const DimRange& range) { return range.end - range.begin; }
@@ -219,12 +218,14 @@ std::optional<View> merge(const View& inner, const View& outer) {
     for (std::size_t d = 0; d < rank; ++d) number = number + outer.strides[d] * box[d].begin;
 
     const std::size_t count = digits.all.size();
-    const Dims base = unravelled(digits, number);
-    detail::SmallVector<Dim, 36> slopes(count * rank, Dim(0));  // a row a digit
+    Dims base;
+    unravel(digits, number, base);
+    Dims next;
+    detail::SmallVector<Dim, 16> slopes(count * rank, Dim(0));  // a row a digit
     for (std::size_t d = 0; d < rank; ++d) {
         const Dim steps = length(box[d]) - 1;
         if (outer.strides[d] == Dim(0) || steps == Dim(0)) continue;
-        const Dims next = unravelled(digits, number + outer.strides[d]);
+        unravel(digits, number + outer.strides[d], next);
         for (std::size_t k = 0; k < count; ++k) {
             Dim digit = next[k];
             // Where there is only one position the slope does not count.

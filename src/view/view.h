@@ -19,7 +19,10 @@ DimRange valid_range(const View& view, std::size_t dimension);
 DimRange intersect(const DimRange& a, const DimRange& b);
 
 /// A size to divide by: at least 1. Positions of a dimension without any are never asked for.
-inline Dim divisor(Dim size) { return size.bounds().low > 0 ? size : max(size, 1); }
+inline Dim divisor(Dim size) {
+    if (size.is_concrete()) return size.value() > 0 ? size : Dim(1);
+    return size.bounds().low > 0 ? size : max(size, 1);
+}
 
 inline bool sure(Truth truth) { return truth == Truth::yes; }
 
