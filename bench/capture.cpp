@@ -40,14 +40,14 @@ void capture_hash_verify(benchmark::State& state) {
     }
     cache.insert(captured, {},
                  std::make_shared<plan::Plan>(
-                     plan::Plan{captured.program(), captured.program(), nullptr, Device()}));
+                     plan::Plan{captured.program(), captured.program(), nullptr, 0, Device()}));
     for (auto _ : state) {
         {
             const std::scoped_lock lock(ir::graph_lock());
             ir::capture({&target, 1}, {}, true, captured);
         }
         auto plan = cache.find(captured, {});
-        if (plan == nullptr) state.SkipWithError("the plan was not found");
+        if (plan.plan == nullptr) state.SkipWithError("the plan was not found");
         benchmark::DoNotOptimize(plan);
     }
     state.SetItemsProcessed(state.iterations() * ops);

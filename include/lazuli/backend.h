@@ -78,6 +78,11 @@ class Backend {
         (void)prepared;
         return {};
     }
+    /// About how much memory a prepared program takes; the plan cache is bounded by it.
+    virtual std::size_t prepared_bytes(const void* prepared) const {
+        (void)prepared;
+        return 0;
+    }
     /// Memory on this device; OutOfMemory where there is none.
     virtual BufferPtr allocate(std::size_t bytes) = 0;
     /// Copies from the host into a buffer of this device.

@@ -3,9 +3,12 @@
 /// @file
 /// The recorded graph, made visible: scopes that gather what is recorded, and figures about it.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lazuli/program.h"
@@ -59,19 +62,36 @@ struct Wait {
 /// The waits so far, by reason.
 std::vector<Wait> waits();
 
+/// Why an evaluation had to make a plan: what about its graph was new.
+enum class Miss : std::uint8_t {
+    new_op,   ///< Operations that were never planned together.
+    shape,    ///< The operations are known, with other shapes,
+    dtype,    ///< with other types,
+    layout,   ///< through other views,
+    device,   ///< on another device,
+    policy,   ///< or under other policies or passes.
+    evicted,  ///< It was planned before, and the plan was dropped.
+};
+/// The reasons' names, in their order.
+inline constexpr std::array<std::string_view, 7> kMissNames{"new op", "shape",  "dtype",  "layout",
+                                                            "device", "policy", "evicted"};
+
 /// Figures about plans.
 struct CacheStats {
-    std::uint64_t plans = 0;    ///< In the cache.
-    std::uint64_t bytes = 0;    ///< Their size.
-    std::uint64_t limit = 0;    ///< The bound.
-    std::uint64_t hits = 0;     ///< Evaluations that found their plan.
-    std::uint64_t misses = 0;   ///< Evaluations that made one.
+    std::uint64_t plans = 0;                                ///< In the cache.
+    std::uint64_t bytes = 0;                                ///< Their size.
+    std::uint64_t limit = 0;                                ///< The bound.
+    std::uint64_t hits = 0;                                 ///< Evaluations that found their plan.
+    std::uint64_t misses = 0;                               ///< Evaluations that made one.
+    std::array<std::uint64_t, kMissNames.size()> missed{};  ///< The misses by `Miss`.
     std::uint64_t evicted = 0;  ///< Plans dropped to stay below the bound.
     std::uint64_t fallbacks =
         0;  ///< Evaluations that ran on the reference backend because theirs lacks an op.
 };
 /// The figures now.
 CacheStats cache_stats();
+/// The figures as a small table.
+std::string describe(const CacheStats& stats);
 
 /// Drops cached plans and measurements, and gives memory without content back to the system.
 void clear_caches();

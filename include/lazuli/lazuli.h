@@ -19,6 +19,7 @@
 #include "lazuli/io.h"           // IWYU pragma: export
 #include "lazuli/op.h"           // IWYU pragma: export
 #include "lazuli/ops.h"          // IWYU pragma: export
+#include "lazuli/passes.h"       // IWYU pragma: export
 #include "lazuli/program.h"      // IWYU pragma: export
 #include "lazuli/scalar.h"       // IWYU pragma: export
 #include "lazuli/shape.h"        // IWYU pragma: export

@@ -37,6 +37,15 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::debug, "LAZULI_DEBUG", "0",
      "1: a line on standard error for each plan that is found or made; 2: and one for each kernel "
      "of a new plan."},
+    {Var::passes_off, "LAZULI_PASSES_OFF", "",
+     "Passes over programs that do not run, separated by commas: `algebra,fold`."},
+    {Var::fuel, "LAZULI_FUEL", "9223372036854775807",
+     "How many rewrites the passes may make in a program, to find one that breaks it."},
+    {Var::verify, "LAZULI_VERIFY", "0",
+     "1: programs are verified behind every pass, and kernels when they are made."},
+    {Var::dump_passes, "LAZULI_DUMP_PASSES", "0",
+     "1: each pass that changes a program prints it on standard error, with the number of rewrites "
+     "and the time."},
 }};
 
 const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }

@@ -22,6 +22,10 @@ enum class Var {
     memory_limit,
     strict,
     debug,
+    passes_off,
+    fuel,
+    verify,
+    dump_passes,
     count,
 };
 

@@ -68,8 +68,9 @@ std::string names_of(const auto& list) {
 }  // namespace
 
 void explain(const std::string& file, bool kernels) {
+    const Program program = plan::expand(read_program(file), {});
     fmt::print("{}",
-               plan::explain(optimize::optimize(plan::expand(read_program(file), {})), kernels));
+               plan::explain(optimize::optimize(program, optimize::current_options()), kernels));
 }
 
 void run(const RunOptions& options) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lazuli/passes.h"
 #include "lazuli/program.h"
 
 namespace lazuli::optimize {
@@ -26,11 +27,15 @@ struct OptimizeOptions {
         {};
 };
 
+/// What the process asks for: passes switched off, and what the environment says of fuel, checks
+/// and dumps.
+OptimizeOptions current_options();
+/// A number that differs where other passes run, or as many rewrites less: part of a plan's key.
+std::uint64_t switches_key();
+
 /// The program after all passes.
 Program optimize(const Program& program, const OptimizeOptions& options = {});
 
-/// The names of the passes, in order.
-std::vector<std::string_view> pass_names();
 /// The program after one pass; ArgumentError where there is none of that name.
 Program run_pass(std::string_view name, const Program& program, std::int64_t fuel = INT64_MAX);
 

@@ -113,6 +113,23 @@ std::string list_of(std::span<const TensorSpec> specs) {
     return out;
 }
 
+plan::Context context_of(Device device) {
+    return {device, frontend::policy_set(), optimize::switches_key()};
+}
+
+std::string_view reason(Miss why) {
+    switch (why) {
+        case Miss::new_op: return "these operations were not planned before";
+        case Miss::shape: return "another shape";
+        case Miss::dtype: return "another type";
+        case Miss::layout: return "another layout";
+        case Miss::device: return "another device";
+        case Miss::policy: return "another policy, or other passes";
+        case Miss::evicted: return "its plan was dropped";
+    }
+    __builtin_unreachable();
+}
+
 std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device device) {
     Backend& backend = backend_of(device);
     auto made = std::make_shared<plan::Plan>();
@@ -146,7 +163,9 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
             plan::expand(program, {});  // the reference backend runs every core op and no composite
         break;
     }
-    made->prepared = backend_of(made->device).prepare(made->expanded);
+    Backend& runs = backend_of(made->device);
+    made->prepared = runs.prepare(made->expanded);
+    made->prepared_bytes = runs.prepared_bytes(made->prepared.get());
     return made;
 }
 
@@ -296,11 +315,12 @@ class Attempt {
 
    private:
     std::shared_ptr<const plan::Plan> find_plan() {
-        const plan::Context context{device_, frontend::policy_set()};
+        const plan::Context context = context_of(device_);
         static const std::int64_t debug = env::integer(env::Var::debug);
-        if (auto plan = plan_cache().find(captured_, context)) {
+        auto [found, why] = plan_cache().find(captured_, context);
+        if (found != nullptr) {
             if (debug > 0) fmt::print(stderr, "lazuli: plan {:016x} found\n", captured_.hash);
-            return plan;
+            return found;
         }
         const auto start = std::chrono::steady_clock::now();
         auto plan = make_plan(captured_.program(), device_);
@@ -311,9 +331,10 @@ class Attempt {
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             const auto lines = backend_of(plan->device).kernel_lines(plan->prepared.get());
             fmt::print(stderr,
-                       "lazuli: plan {:016x} made for {}: {} operations, {} kernels, {:.0f} us\n",
-                       captured_.hash, plan->device.name(), plan->expanded.size(), lines.size(),
-                       microseconds);
+                       "lazuli: plan {:016x} made for {} ({}): {} operations, {} kernels, {:.0f} "
+                       "us\n",
+                       captured_.hash, plan->device.name(), reason(why), plan->expanded.size(),
+                       lines.size(), microseconds);
             for (const std::string& line : lines) {
                 if (debug > 1) fmt::print(stderr, "lazuli:   {}\n", line);
             }
@@ -487,10 +508,11 @@ std::string explain(std::span<Node* const> targets) {
     }
     const Program program = captured.program();
     if (program.size() == 0) return "nothing to compute: its values are there\n";
-    const plan::Context context{targets[0]->device, frontend::policy_set()};
-    const bool found = plan_cache().peek(captured, context);
-    return fmt::format("{}\n{}", found ? "planned before: the plan is found" : "not planned yet",
-                       plan::explain(optimize::optimize(plan::expand(program, {}))));
+    const auto [found, why] = plan_cache().peek(captured, context_of(targets[0]->device));
+    return fmt::format(
+        "cache: {}\n{}",
+        found != nullptr ? "hit, the plan is there" : fmt::format("miss, {}", reason(why)),
+        plan::explain(optimize::optimize(plan::expand(program, {}), optimize::current_options())));
 }
 
 const ir::Engine& engine_table() {
@@ -528,6 +550,18 @@ CacheStats cache_stats() {
     CacheStats stats = runtime::plan_cache().stats();
     stats.fallbacks = runtime::fallbacks.load(std::memory_order_relaxed);
     return stats;
+}
+
+std::string describe(const CacheStats& stats) {
+    std::string out =
+        fmt::format("plans      {:>10}   {} of {} bytes\nhits       {:>10}\nmisses     {:>10}\n",
+                    stats.plans, stats.bytes, stats.limit, stats.hits, stats.misses);
+    for (std::size_t i = 0; i < kMissNames.size(); ++i) {
+        if (stats.missed[i] > 0)
+            out += fmt::format("  {:<8} {:>10}\n", kMissNames[i], stats.missed[i]);
+    }
+    return out +
+           fmt::format("dropped    {:>10}\nfallbacks  {:>10}\n", stats.evicted, stats.fallbacks);
 }
 
 void clear_caches() {

@@ -105,13 +105,13 @@ TEST(Views, ATensorExplainsItself) {
     const Tensor x = (counting({4, 8}).cast(f32) + 0).eval();
     const Tensor y = x.permute({1, 0}).softmax();
     EXPECT_EQ(y.explain(),
-              "not planned yet\n"
+              "cache: miss, these operations were not planned before\n"
               "6 operations in 1 kernel; 128 B read, 128 B written\n"
               "  kernel  reads  writes  operations\n"
               "  k0      128 B   128 B  view, max, sub, exp, sum, div -> %5 f32[8, 4]\n");
     EXPECT_FALSE(y.is_materialized());
     (void)x.permute({1, 0}).softmax().eval();
-    EXPECT_TRUE(y.explain().starts_with("planned before: the plan is found\n"));
+    EXPECT_TRUE(y.explain().starts_with("cache: hit, the plan is there\n"));
     EXPECT_EQ(x.explain(), "nothing to compute: its values are there\n");
 }
 

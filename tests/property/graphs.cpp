@@ -11,6 +11,7 @@
 #include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "plan/group.h"
+#include "plan/steps.h"
 
 namespace lazuli::tests {
 namespace {
@@ -43,6 +44,19 @@ TEST(Graphs, TransformerBlock) {
                kernels);
     EXPECT_LE(kernels, 6U);
     expect_same([] { return transformer(1, 2, 5, 16, 4); });
+}
+
+TEST(Graphs, LayersShareTheirCode) {
+    const auto steps_of = [](int layers) {
+        return plan::make_steps(plan::expand(capture(transformer(layers, 2, 5, 16, 4)), {}));
+    };
+    const plan::Steps few = steps_of(2);
+    const plan::Steps many = steps_of(12);
+    fmt::print("graphs: 12 transformer layers are {} launches of {} kernels\n", many.all.size(),
+               many.kernels);
+    EXPECT_GE(many.all.size(), 6 * 12U);
+    EXPECT_EQ(many.kernels, few.kernels);
+    EXPECT_LE(many.kernels, 8U);
 }
 
 TEST(Graphs, Rwkv7Block) {

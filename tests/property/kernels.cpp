@@ -203,7 +203,7 @@ TEST(Passes, ChangeNoBit) {
         const Program program = plan::expand(drawn, {});
         SCOPED_TRACE(
             fmt::format("seed {}\n{}", seed, program.size() < 60 ? program.str() : "(long)"));
-        for (const std::string_view pass : optimize::pass_names()) {
+        for (const std::string_view pass : pass_names()) {
             const Program changed = optimize::run_pass(pass, program);
             changed.verify();
             expect_same(program, changed, operands, pass);

@@ -1,32 +1,13 @@
 #include "backend/interpreter/interpreter.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
-#include "codegen/lower.h"
 #include "ir/layout.h"
-#include "optimize/pipeline.h"
-#include "plan/explain.h"
-#include "plan/group.h"
+#include "plan/steps.h"
 
 namespace lazuli::backend {
 
 namespace {
-
-/// A kernel, or an operation that its record evaluates; and the values nobody reads behind it.
-struct Step {
-    codegen::Lowered lowered;
-    std::vector<ValueRef> outputs;
-    bool opaque = false;
-    std::vector<std::uint32_t> dying;
-    std::string text;  // for people
-};
-
-struct Prepared {
-    Program program;
-    std::vector<Step> steps;
-};
 
 class Interpreter final : public Backend {
    public:
@@ -38,48 +19,16 @@ class Interpreter final : public Backend {
         return op.evaluate != nullptr;
     }
 
-    std::shared_ptr<const void> prepare(const Program& given) override {
-        auto out = std::make_shared<Prepared>();
-        out->program = optimize::optimize(given);
-        const Program& program = out->program;
-        std::vector<std::size_t> last(program.size(), 0);  // the step that reads each value last
-        for (plan::Grouped& grouped : plan::group(program)) {
-            Step step;
-            step.outputs = grouped.group.outputs;
-            step.opaque = grouped.opaque;
-            step.text = plan::group_text(program, grouped.group);
-            if (!step.opaque) {
-                step.lowered =
-                    codegen::lower(program, grouped.group, fmt::format("k{}", out->steps.size()));
-                step.lowered.kernel.verify();
-                for (const ValueRef v : step.lowered.buffers) {
-                    if (!v.is_param()) last[v.index()] = out->steps.size();
-                }
-            } else {
-                const Operation operation = program.operation(step.outputs[0].index());
-                for (std::size_t k = 0; k < operation.input_count(); ++k) {
-                    if (!operation.input(k).is_param())
-                        last[operation.input(k).index()] = out->steps.size();
-                }
-            }
-            out->steps.push_back(std::move(step));
-        }
-        std::vector<bool> kept(program.size(), false);
-        for (const ProgramResult& result : program.results()) {
-            if (!result.value.is_param()) kept[result.value.index()] = true;
-        }
-        for (const Step& step : out->steps) {
-            for (const ValueRef output : step.outputs) {
-                if (!kept[output.index()])
-                    out->steps[last[output.index()]].dying.push_back(
-                        static_cast<std::uint32_t>(output.index()));
-            }
-        }
-        return out;
+    std::shared_ptr<const void> prepare(const Program& program) override {
+        return std::make_shared<plan::Steps>(plan::make_steps(program));
+    }
+    std::size_t prepared_bytes(const void* prepared) const override {
+        return static_cast<const plan::Steps*>(prepared)->bytes();
     }
 
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
-        const auto& [program, steps] = *static_cast<const Prepared*>(prepared);
+        const auto& steps = *static_cast<const plan::Steps*>(prepared);
+        const Program& program = steps.program;
         std::vector<BufferPtr> dense;  // copies of operands that are not dense
         std::vector<const void*> param_data;
         for (std::size_t i = 0; i < params.size(); ++i) {
@@ -97,17 +46,17 @@ class Interpreter final : public Backend {
         const auto data_of = [&](ValueRef v) {
             return v.is_param() ? param_data[v.index()] : values[v.index()]->host_data();
         };
-        for (const Step& step : steps) {
+        for (const plan::Step& step : steps.all) {
             for (const ValueRef output : step.outputs)
                 values[output.index()] =
                     allocate(static_cast<std::size_t>(program.spec(output).nbytes()));
-            if (step.opaque) {
+            if (step.kernel == nullptr) {
                 evaluate(program, step.outputs[0], data_of, values);
             } else {
                 std::vector<void*> buffers;
-                for (const ValueRef v : step.lowered.buffers)
+                for (const ValueRef v : step.buffers)
                     buffers.push_back(const_cast<void*>(data_of(v)));
-                codegen::interpret(step.lowered.kernel, buffers);
+                codegen::interpret(*step.kernel, buffers);
             }
             for (const std::uint32_t ended : step.dying) values[ended] = nullptr;
         }
@@ -127,20 +76,7 @@ class Interpreter final : public Backend {
     }
 
     std::vector<std::string> kernel_lines(const void* prepared) const override {
-        const auto& [program, steps] = *static_cast<const Prepared*>(prepared);
-        std::vector<std::string> out;
-        for (const Step& step : steps) {
-            std::int64_t read = 0;
-            std::int64_t written = 0;
-            for (std::size_t k = 0; k < step.lowered.buffers.size(); ++k) {
-                (step.lowered.kernel.buffers[k].written ? written : read) +=
-                    program.spec(step.lowered.buffers[k]).nbytes();
-            }
-            out.push_back(fmt::format("k{}: {} read, {} written: {}", out.size(),
-                                      plan::bytes_text(read), plan::bytes_text(written),
-                                      step.text));
-        }
-        return out;
+        return static_cast<const plan::Steps*>(prepared)->lines();
     }
 
     BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }

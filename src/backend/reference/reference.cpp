@@ -58,6 +58,11 @@ class Reference final : public Backend {
         return out;
     }
 
+    std::size_t prepared_bytes(const void* prepared) const override {
+        const auto& [program, dying, dying_until] = *static_cast<const Prepared*>(prepared);
+        return sizeof(Prepared) + (dying.size() + dying_until.size()) * sizeof(std::uint32_t);
+    }
+
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
         const auto& [program, dying, dying_until] = *static_cast<const Prepared*>(prepared);
         std::vector<HostArray> param_arrays;
