@@ -25,4 +25,5 @@
 #include "lazuli/shape.h"        // IWYU pragma: export
 #include "lazuli/symbolic.h"     // IWYU pragma: export
 #include "lazuli/tensor.h"       // IWYU pragma: export
+#include "lazuli/terms.h"        // IWYU pragma: export
 #include "lazuli/view.h"         // IWYU pragma: export

@@ -17,6 +17,7 @@
 #include "lazuli/dtype.h"
 #include "lazuli/scalar.h"
 #include "lazuli/shape.h"
+#include "lazuli/terms.h"
 #include "lazuli/view.h"
 
 namespace lazuli {
@@ -283,6 +284,10 @@ struct OpDef {
     bool (*move_strided)(StridedView& view, const Attrs& attrs, const Shape& wanted) = nullptr;
     /// The meaning: computes the result plainly. Absent for composites.
     void (*evaluate)(const EvalArgs& args) = nullptr;
+    Primitive primitive = Primitive::none;  ///< Present where code generators know it.
+    /// How kernels compute an element out of primitives; none for types that are computed by
+    /// `evaluate`. Absent: primitives, and what kernels call.
+    std::optional<Term> (*expand)(std::span<const Term> operands) = nullptr;
     Lowering lowering = Lowering::opaque;  ///< How kernels compute it; elementwise ops and
                                            ///< movements need not say.
     Reduction reduction = {};              ///< Present where `lowering` is a reduction.

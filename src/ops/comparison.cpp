@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "ops/eval.h"
 #include "ops/table.h"
 
@@ -56,7 +58,7 @@ void evaluate_select(const EvalArgs& args) {
 
 TensorSpec infer_cast(const InferArgs& args) {
     if (!(args.inputs[0]->shape == args.wanted->shape)) {
-        throw ShapeError(fmt::format("cast: {} cannot become {}: the shape differs",
+        throw ShapeError(fmt::format("{}: {} cannot become {}: the shape differs", args.op.name,
                                      args.inputs[0]->str(), args.wanted->str()),
                          args.inputs[0]->shape.str(), args.wanted->shape.str());
     }
@@ -72,6 +74,26 @@ void evaluate_cast(const EvalArgs& args) {
             for (std::int64_t i = 0; i < count; ++i) out[i] = convert<To>(in[i]);
         });
     });
+}
+
+TensorSpec infer_bitcast(const InferArgs& args) {
+    if (size_of(args.inputs[0]->dtype) != size_of(args.wanted->dtype)) {
+        throw DTypeError(fmt::format("bitcast: {} cannot become {}: elements of {} and {} bytes",
+                                     args.inputs[0]->str(), args.wanted->str(),
+                                     size_of(args.inputs[0]->dtype), size_of(args.wanted->dtype)));
+    }
+    return infer_cast(args);
+}
+
+void evaluate_bitcast(const EvalArgs& args) {
+    const auto count = static_cast<std::size_t>(args.spec->shape.numel());
+    const std::size_t size = size_of(args.spec->dtype);
+    if (args.spec->dtype == DType::boolean) {
+        for (std::size_t i = 0; i < count; ++i)
+            args.result<bool>()[i] = args.inputs[0].as<std::uint8_t>()[i] != 0;
+    } else if (count > 0) {
+        std::memcpy(args.out, args.inputs[0].data, count * size);
+    }
 }
 
 struct Eq {
@@ -113,8 +135,8 @@ struct Ge {
 
 constexpr DTypeSet kOrdered = kReal | DTypeSet{DType::boolean};
 
-OpDef compare(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types,
-              void (*evaluate)(const EvalArgs&)) {
+OpDef compare(Primitive primitive, std::string_view name, std::string_view doc,
+              std::string_view edge, DTypeSet types, void (*evaluate)(const EvalArgs&)) {
     return {
         .name = name,
         .doc = doc,
@@ -125,6 +147,7 @@ OpDef compare(std::string_view name, std::string_view doc, std::string_view edge
         .dtypes = types,
         .infer = infer_compare,
         .evaluate = evaluate,
+        .primitive = primitive,
     };
 }
 
@@ -134,18 +157,20 @@ std::vector<OpDef> comparison() {
     constexpr std::string_view unordered =
         "False where either is NaN; 0 equals -0; false is less than true.";
     return {
-        compare("eq", "Whether two elements are equal.", "False where either is NaN; 0 equals -0.",
-                kAllTypes, evaluate_elementwise<kAllTypes, 2, Eq>),
-        compare("ne", "Whether two elements differ.", "True where either is NaN; 0 equals -0.",
-                kAllTypes, evaluate_elementwise<kAllTypes, 2, Ne>),
-        compare("lt", "Whether the first element is less than the second.", unordered, kOrdered,
-                evaluate_elementwise<kOrdered, 2, Lt>),
-        compare("le", "Whether the first element is at most the second.", unordered, kOrdered,
-                evaluate_elementwise<kOrdered, 2, Le>),
-        compare("gt", "Whether the first element is greater than the second.", unordered, kOrdered,
-                evaluate_elementwise<kOrdered, 2, Gt>),
-        compare("ge", "Whether the first element is at least the second.", unordered, kOrdered,
-                evaluate_elementwise<kOrdered, 2, Ge>),
+        compare(Primitive::eq, "eq", "Whether two elements are equal.",
+                "False where either is NaN; 0 equals -0.", kAllTypes,
+                evaluate_elementwise<kAllTypes, 2, Eq>),
+        compare(Primitive::ne, "ne", "Whether two elements differ.",
+                "True where either is NaN; 0 equals -0.", kAllTypes,
+                evaluate_elementwise<kAllTypes, 2, Ne>),
+        compare(Primitive::lt, "lt", "Whether the first element is less than the second.",
+                unordered, kOrdered, evaluate_elementwise<kOrdered, 2, Lt>),
+        compare(Primitive::le, "le", "Whether the first element is at most the second.", unordered,
+                kOrdered, evaluate_elementwise<kOrdered, 2, Le>),
+        compare(Primitive::gt, "gt", "Whether the first element is greater than the second.",
+                unordered, kOrdered, evaluate_elementwise<kOrdered, 2, Gt>),
+        compare(Primitive::ge, "ge", "Whether the first element is at least the second.", unordered,
+                kOrdered, evaluate_elementwise<kOrdered, 2, Ge>),
         {
             .name = "select",
             .doc = "The second operand's element where the first holds, else the third's.",
@@ -155,6 +180,7 @@ std::vector<OpDef> comparison() {
             .traits = Trait::elementwise | Trait::promotes | Trait::predicated,
             .infer = infer_select,
             .evaluate = evaluate_select,
+            .primitive = Primitive::select,
         },
         {
             .name = "cast",
@@ -166,6 +192,16 @@ std::vector<OpDef> comparison() {
             .traits = Trait::elementwise | Trait::shaped,
             .infer = infer_cast,
             .evaluate = evaluate_cast,
+            .primitive = Primitive::cast,
+        },
+        {
+            .name = "bitcast",
+            .doc = "The bits of each element as another type of the same size.",
+            .edge = "To bool: only 0 and 1 are bits of a truth value; others are taken as true.",
+            .traits = Trait::elementwise | Trait::shaped,
+            .infer = infer_bitcast,
+            .evaluate = evaluate_bitcast,
+            .primitive = Primitive::bitcast,
         },
     };
 }

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
 #include "ops/eval.h"
+#include "ops/maths.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -94,6 +96,60 @@ struct Abs {
     }
 };
 
+struct Scale2 {
+    template <class T>
+    T operator()(T a, T b) const {
+        if (std::isnan(b)) return b;
+        // Beyond these every finite number but 0 becomes inf or 0.
+        return std::ldexp(a, static_cast<int>(std::floor(std::clamp<T>(b, -5000, 5000))));
+    }
+};
+
+/// In the type itself: computed in a wider one and rounded again it would be rounded twice.
+void evaluate_fma(const EvalArgs& args) {
+    const Shape& shape = args.spec->shape;
+    const std::int64_t count = shape.numel();
+    std::vector<std::int64_t> offsets[3];
+    for (std::size_t k = 0; k < 3; ++k)
+        offsets[k] = broadcast_offsets(args.inputs[k].spec->shape, shape);
+    dispatch(args.spec->dtype, [&]<class T>() {
+        if constexpr (is_real_float_v<T>) {
+            using Wide = std::conditional_t<is_small_float_v<T>, double, T>;
+            T* out = args.result<T>();
+            for (std::int64_t i = 0; i < count; ++i) {
+                const auto at = [&](std::size_t k) {
+                    return static_cast<Wide>(
+                        args.inputs[k]
+                            .as<T>()[offsets[k].empty() ? i
+                                                        : offsets[k][static_cast<std::size_t>(i)]]);
+                };
+                out[i] = convert<T>(std::fma(at(0), at(1), at(2)));
+            }
+        } else {
+            throw InternalError("an element type that inference should have refused");
+        }
+    });
+}
+
+// Shifting by the width or more leaves nothing; a negative count counts as that.
+template <class T>
+bool is_beyond(T count) {
+    return wide(count) >= 8 * sizeof(T);
+}
+struct ShiftLeft {
+    template <class T>
+    T operator()(T a, T b) const {
+        return is_beyond(b) ? T{0} : static_cast<T>(wide(a) << wide(b));
+    }
+};
+struct ShiftRight {
+    template <class T>
+    T operator()(T a, T b) const {
+        if (is_beyond(b)) return a < 0 ? static_cast<T>(-1) : T{0};
+        return static_cast<T>(a >> b);
+    }
+};
+
 #define LAZULI_LIBM(Name, function)  \
     struct Name {                    \
         template <class T>           \
@@ -130,6 +186,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Add>,
+            .primitive = Primitive::add,
         },
         {
             .name = "sub",
@@ -140,6 +197,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Sub>,
+            .primitive = Primitive::sub,
         },
         {
             .name = "mul",
@@ -151,6 +209,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Mul>,
+            .primitive = Primitive::mul,
             .tolerance = {.ulps = 4},
         },
         {
@@ -164,6 +223,7 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 2, Div>,
+            .primitive = Primitive::div,
             .tolerance = {.ulps = 8},
         },
         {
@@ -188,6 +248,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, Maximum>,
+            .primitive = Primitive::maximum,
         },
         {
             .name = "minimum",
@@ -198,6 +259,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, Minimum>,
+            .primitive = Primitive::minimum,
         },
         {
             .name = "neg",
@@ -207,6 +269,7 @@ std::vector<OpDef> elementwise() {
             .traits = kArithmetic,
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 1, Neg>,
+            .primitive = Primitive::neg,
         },
         {
             .name = "abs",
@@ -217,6 +280,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kNumeric,
             .infer = infer_abs,
             .evaluate = evaluate_elementwise<kNumeric, 1, Abs>,
+            .primitive = Primitive::abs,
             .tolerance = {.ulps = 2},
         },
         {
@@ -226,6 +290,7 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 1, Exp>,
+            .expand = expand_exp,
             .tolerance = {.ulps = 4},
         },
         {
@@ -235,6 +300,7 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 1, Log>,
+            .expand = expand_log,
             .tolerance = {.ulps = 4, .absolute = 1e-7},
             .sample = {.low = 0.01, .high = 8},
         },
@@ -245,6 +311,7 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 1, Sqrt>,
+            .primitive = Primitive::sqrt,
             .tolerance = {.ulps = 2},
             .sample = {.low = 0, .high = 8},
         },
@@ -255,6 +322,7 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 1, Tanh>,
+            .expand = expand_tanh,
             .tolerance = {.ulps = 4},
         },
         {
@@ -264,7 +332,54 @@ std::vector<OpDef> elementwise() {
             .traits = kFloatMath,
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 1, Erf>,
+            .expand = expand_erf,
             .tolerance = {.ulps = 4},
+        },
+        {
+            .name = "fma",
+            .doc = "The product of two elements plus a third, rounded once.",
+            .edge = "0 * inf and inf - inf are NaN. f16 and bf16 are computed in f64.",
+            .min_inputs = 3,
+            .max_inputs = 3,
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .evaluate = evaluate_fma,
+            .primitive = Primitive::fma,
+            .tolerance = {.ulps = 1},
+        },
+        {
+            .name = "scale2",
+            .doc = "The first element times two to the power of the second, which is rounded down.",
+            .edge = "Rounds once, denormals too. Of inf and NaN inf and NaN.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .evaluate = evaluate_elementwise<kFloating, 2, Scale2>,
+            .primitive = Primitive::scale2,
+        },
+        {
+            .name = "shift_left",
+            .doc = "The bits of the first element moved up by the second.",
+            .edge = "A count of the type's width or more, or below zero, leaves 0.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kIntegers,
+            .evaluate = evaluate_elementwise<kIntegers, 2, ShiftLeft>,
+            .primitive = Primitive::shift_left,
+        },
+        {
+            .name = "shift_right",
+            .doc = "The bits of the first element moved down by the second; a sign stays.",
+            .edge = "A count of the type's width or more, or below zero, leaves 0, or -1 of a "
+                    "negative number.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kArithmetic,
+            .dtypes = kIntegers,
+            .evaluate = evaluate_elementwise<kIntegers, 2, ShiftRight>,
+            .primitive = Primitive::shift_right,
         },
     };
 }

@@ -771,6 +771,7 @@ std::vector<OpDef> movement() {
                    "already is returned as it is.",
             .traits = Trait::elementwise | Trait::same_type,
             .evaluate = evaluate_contiguous,
+            .primitive = Primitive::copy,
         },
         {
             .name = "concat",

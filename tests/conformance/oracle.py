@@ -47,7 +47,7 @@ SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not ha
 
 RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
-         "random_uniform", "relu"}
+         "random_uniform", "relu", "scale2", "shift_left", "shift_right"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
 SUMS = {"sum", "mean", "dot_general"}
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -293,6 +293,18 @@ class Oracle:
                 cases.append(Case("cast", "cast", dtype, "to %s: %s" % (to, label), [(dtype, array)], [], to, expected, "exact", 0.0, op["tolerance"]))
         return cases
 
+    def bitcast_cases(self, op, dtype):
+        cases = []
+        for to in DTYPES:
+            if np.dtype(NUMPY[to]).itemsize != np.dtype(NUMPY[dtype]).itemsize:
+                continue
+            for shape in ((60,), (), (0, 3)):
+                array = self.any_bits(dtype, shape)
+                expected = np.frombuffer(array.tobytes(), NUMPY["u8" if to == "bool" else to]).reshape(shape)
+                expected = expected != 0 if to == "bool" else expected
+                cases.append(Case("bitcast", "bitcast", dtype, "to %s %s" % (to, shape), [(dtype, array)], [], to, expected, "raw", 0.0, op["tolerance"]))
+        return cases
+
     def iota_cases(self, op, dtype):
         listed = [(c["attrs"], c["result"]) for c in op["cases"]] + [([0], [300]), ([1], [2, 3000]), ([0], [70000])]
         return [self.make_case(op, str(shape), [], attrs, (dtype, tuple(shape)), column=dtype) for attrs, shape in listed]
@@ -324,13 +336,13 @@ class Oracle:
         for name, op in self.ops.items():
             if op["leaf"] or name in SKIPPED:
                 continue
-            if name not in formulas.FORMULAS and name not in ("constant", "cast"):
+            if name not in formulas.FORMULAS and name not in ("constant", "cast", "bitcast"):
                 self.record(name, "-", "the op table has this op, but there is no formula for it here")
                 continue
             there = [d for d in FLOATS if d in op["dtypes"]]
             if there and there != FLOATS:
                 self.record(name, "-", "a float op must take f16, bf16, f32 and f64; it takes %s" % ", ".join(there))
-            own = {"constant": self.constant_cases, "cast": self.cast_cases, "iota": self.iota_cases, "gather": self.gather_cases}
+            own = {"constant": self.constant_cases, "cast": self.cast_cases, "bitcast": self.bitcast_cases, "iota": self.iota_cases, "gather": self.gather_cases}
             if name.startswith("random_"):  # the record's type is the key's
                 make, dtypes = self.random_cases, INTEGERS if name == "random_bits" else FLOATS
             else:

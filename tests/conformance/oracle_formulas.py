@@ -6,6 +6,7 @@ rounding errors relative to them, not to the result.
 """
 
 import ast
+import fractions
 import math
 import re
 
@@ -34,6 +35,39 @@ def minimum(a, b):
         return smaller
     smaller = np.where((a == b) & np.signbit(b), b, smaller)
     return np.where(np.isnan(a) | np.isnan(b), np.nan, smaller)
+
+
+def fma_of(a, b, c):
+    """In exact arithmetic, rounded once; where that is 0, the sign is that of what was lost."""
+    if not (math.isfinite(a) and math.isfinite(b)) or a == 0 or b == 0:
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = fractions.Fraction(a) * fractions.Fraction(b) + fractions.Fraction(c)
+    try:
+        rounded = float(exact)
+    except OverflowError:
+        rounded = math.inf
+    return math.copysign(rounded, -1 if exact < 0 else 1)
+
+
+def fma(a, b, c):
+    a, b, c = np.broadcast_arrays(a, b, c)
+    return np.array([fma_of(*map(float, row)) for row in zip(a.flat, b.flat, c.flat)], np.float64).reshape(a.shape)
+
+
+def scale2(x, n):
+    whole = np.floor(np.clip(np.where(np.isnan(n), 0, n), -5000, 5000)).astype(np.int64)
+    return np.where(np.isnan(n), np.nan, np.ldexp(x, whole))
+
+
+def shift(x, count, left):
+    width = 8 * x.dtype.itemsize
+    count = count.astype(object)
+    beyond = (count < 0) | (count >= width)
+    count = np.where(beyond, 0, count).astype(np.int64).astype(x.dtype)
+    moved = np.left_shift(x, count) if left else np.right_shift(x, count)
+    return np.where(beyond.astype(bool), 0 if left else np.where(x < 0, -1, 0).astype(x.dtype), moved).astype(x.dtype)
 
 
 def absolute(x):
@@ -270,6 +304,10 @@ FORMULAS = {
     "sqrt": lambda i, a, w: np.sqrt(i[0]),
     "tanh": lambda i, a, w: np.tanh(i[0]),
     "erf": lambda i, a, w: erf(i[0]),
+    "fma": lambda i, a, w: fma(*i),
+    "scale2": lambda i, a, w: scale2(*i),
+    "shift_left": lambda i, a, w: shift(*i, left=True),
+    "shift_right": lambda i, a, w: shift(*i, left=False),
     "eq": lambda i, a, w: np.equal(*i),
     "ne": lambda i, a, w: np.not_equal(*i),
     "lt": lambda i, a, w: np.less(*i),
