@@ -46,6 +46,12 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::dump_passes, "LAZULI_DUMP_PASSES", "0",
      "1: each pass that changes a program prints it on standard error, with the number of rewrites "
      "and the time."},
+    {Var::num_threads, "LAZULI_NUM_THREADS", "0",
+     "Threads that kernels run on; 0: as many as the process may use at once."},
+    {Var::jit, "LAZULI_JIT", "",
+     "The compiler's module; empty: where it was installed; 0: kernels are interpreted."},
+    {Var::vector_width, "LAZULI_VECTOR_WIDTH", "0",
+     "Bits of the vectors that kernels use: 128, 256 or 512; 0: the processor's."},
 }};
 
 const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }

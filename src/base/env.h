@@ -26,6 +26,9 @@ enum class Var {
     fuel,
     verify,
     dump_passes,
+    num_threads,
+    jit,
+    vector_width,
     count,
 };
 

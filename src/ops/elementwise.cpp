@@ -100,6 +100,7 @@ struct Scale2 {
     template <class T>
     T operator()(T a, T b) const {
         if (std::isnan(b)) return b;
+        if (std::isinf(b)) return a * (b > 0 ? b : T{0});
         // Beyond these every finite number but 0 becomes inf or 0.
         return std::ldexp(a, static_cast<int>(std::floor(std::clamp<T>(b, -5000, 5000))));
     }
@@ -350,7 +351,8 @@ std::vector<OpDef> elementwise() {
         {
             .name = "scale2",
             .doc = "The first element times two to the power of the second, which is rounded down.",
-            .edge = "Rounds once, denormals too. Of inf and NaN inf and NaN.",
+            .edge = "Rounds once, denormals too. An infinite power is a factor of inf or 0: 0 times "
+                    "two to inf is NaN.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kFloatMath,

@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "codegen/lower.h"
+#include "codegen/spell.h"
 #include "optimize/pipeline.h"
 #include "plan/explain.h"
 #include "plan/group.h"
@@ -62,6 +63,7 @@ Steps make_steps(const Program& program) {
             step.buffers.push_back(step.outputs[0]);
         } else {
             codegen::Lowered lowered = codegen::lower(out.program, grouped.group, "kernel");
+            codegen::spell_out(lowered.kernel);
             step.buffers = std::move(lowered.buffers);
             auto& shared = known[lowered.kernel.str()];
             if (shared == nullptr) {

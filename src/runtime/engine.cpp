@@ -567,6 +567,7 @@ std::string describe(const CacheStats& stats) {
 void clear_caches() {
     runtime::plan_cache().clear();
     runtime::clear_measurements();
+    runtime::drop_spare_memory();
     ir::arena().trim();
 }
 

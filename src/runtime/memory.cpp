@@ -1,13 +1,18 @@
 #include "runtime/memory.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/env.h"
 #include "ir/arena.h"
@@ -33,14 +38,101 @@ std::uint64_t machine_memory() {
                : UINT64_MAX;
 }
 
+// Blocks from here on are pages of their own, and kept when they are given back: the system hands
+// out zeroed pages, and touching those for the first time costs more than most kernels.
+constexpr std::size_t kLarge = std::size_t{256} << 10;
+// Sizes are rounded up to an eighth of their power of two, so that a block serves again.
+std::size_t size_class(std::size_t bytes) {
+    const std::size_t step = std::bit_floor(bytes) / 8;
+    return (bytes + step - 1) / step * step;
+}
+
+/// Large blocks that nobody uses, the most recently used first.
+class Spare {
+   public:
+    /// A block of that size, or null.
+    void* take(std::size_t bytes) {
+        const std::scoped_lock lock(mutex_);
+        for (auto at = blocks_.begin(); at != blocks_.end(); ++at) {
+            if (at->bytes != bytes) continue;
+            void* const memory = at->memory;
+            blocks_.erase(at);
+            held_ -= bytes;
+            return memory;
+        }
+        return nullptr;
+    }
+    void keep(void* memory, std::size_t bytes) {
+        std::vector<Piece> dropped;
+        {
+            const std::scoped_lock lock(mutex_);
+            blocks_.insert(blocks_.begin(), {memory, bytes});
+            held_ += bytes;
+            while (held_ > limit() || blocks_.size() > kMost) {
+                held_ -= blocks_.back().bytes;
+                dropped.push_back(blocks_.back());
+                blocks_.pop_back();
+            }
+        }
+        release(dropped);
+    }
+    void clear() {
+        std::vector<Piece> dropped;
+        {
+            const std::scoped_lock lock(mutex_);
+            dropped.swap(blocks_);
+            held_ = 0;
+        }
+        release(dropped);
+    }
+
+   private:
+    struct Piece {
+        void* memory;
+        std::size_t bytes;
+    };
+    static constexpr std::size_t kMost = 256;
+    static std::size_t limit() { return std::min<std::uint64_t>(memory_limit() / 4, 4ULL << 30); }
+    static void release(const std::vector<Piece>& pieces) {
+        for (const Piece& piece : pieces) munmap(piece.memory, piece.bytes);
+    }
+
+    std::mutex mutex_;
+    std::vector<Piece> blocks_;
+    std::size_t held_ = 0;
+};
+
+Spare& spare() {
+    static Spare& s = *new Spare;
+    return s;
+}
+
 /// Memory that starts on a cache line; null where there is none. Not `aligned_alloc`: glibc's
 /// leaves the piece before the line behind as a chunk of its own, and many small buffers then cost
 /// more than all that is computed in them.
 class Block {
    public:
-    explicit Block(std::size_t bytes) : raw_(std::malloc(bytes + kAlignment)) {}
-    Block(Block&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
-    ~Block() { std::free(raw_); }
+    explicit Block(std::size_t bytes) : large_(bytes >= kLarge ? size_class(bytes) : 0) {
+        if (large_ == 0) {
+            raw_ = std::malloc(bytes + kAlignment);
+            return;
+        }
+        raw_ = spare().take(large_);
+        if (raw_ != nullptr) return;
+        raw_ = map(large_);
+        if (raw_ != nullptr) return;
+        spare().clear();  // what is kept may be what is lacking
+        raw_ = map(large_);
+    }
+    Block(Block&& other) noexcept
+        : raw_(std::exchange(other.raw_, nullptr)), large_(other.large_) {}
+    ~Block() {
+        if (large_ == 0) {
+            std::free(raw_);
+        } else if (raw_ != nullptr) {
+            spare().keep(raw_, large_);
+        }
+    }
     void* data() const {
         const auto at = reinterpret_cast<std::uintptr_t>(raw_);
         return raw_ == nullptr
@@ -49,7 +141,17 @@ class Block {
     }
 
    private:
-    void* raw_;
+    static void* map(std::size_t bytes) {
+        void* memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return nullptr;
+        if (bytes >= kHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+        return memory;
+    }
+    static constexpr std::size_t kHuge = std::size_t{4} << 20;
+
+    void* raw_ = nullptr;
+    std::size_t large_;  // bytes of a block of its own; 0: from malloc
 };
 
 class HostBuffer final : public Buffer {
@@ -67,6 +169,8 @@ class HostBuffer final : public Buffer {
 };
 
 }  // namespace
+
+void drop_spare_memory() { spare().clear(); }
 
 std::uint64_t buffer_bytes() { return live_bytes.load(std::memory_order_relaxed); }
 

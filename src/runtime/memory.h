@@ -16,4 +16,7 @@ std::uint64_t memory_limit();
 /// that was last done.
 void note_growth();
 
+/// Gives memory that is kept for buffers to come back to the system.
+void drop_spare_memory();
+
 }  // namespace lazuli::runtime

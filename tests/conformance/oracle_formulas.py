@@ -58,7 +58,8 @@ def fma(a, b, c):
 
 def scale2(x, n):
     whole = np.floor(np.clip(np.where(np.isnan(n), 0, n), -5000, 5000)).astype(np.int64)
-    return np.where(np.isnan(n), np.nan, np.ldexp(x, whole))
+    infinite = x * np.where(n > 0, np.inf, 0.0)
+    return np.where(np.isnan(n), np.nan, np.where(np.isinf(n), infinite, np.ldexp(x, whole)))
 
 
 def shift(x, count, left):

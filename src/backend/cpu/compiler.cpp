@@ -1,0 +1,211 @@
+#include "backend/cpu/compiler.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/env.h"
+#include "lazuli/error.h"
+#include "runtime/pool.h"
+
+namespace lazuli::cpu {
+
+namespace {
+
+/// The module that compiles, opened when it is first asked for.
+struct Module {
+    LazuliCompile compile = nullptr;
+    LazuliFree free = nullptr;
+};
+
+std::vector<std::filesystem::path> module_places() {
+    std::vector<std::filesystem::path> out;
+    const std::string given = env::text(env::Var::jit);
+    if (!given.empty()) return {given};
+    Dl_info info;
+    if (dladdr(reinterpret_cast<void*>(&module_places), &info) != 0 && info.dli_fname != nullptr) {
+        std::error_code error;
+        auto here = std::filesystem::canonical(info.dli_fname, error).parent_path();
+        if (error) here = std::filesystem::canonical("/proc/self/exe", error).parent_path();
+        out.push_back(here / "lazuli-jit.so");
+        out.push_back(here / ".." / "lib" / "lazuli" / "lazuli-jit.so");
+    }
+#ifdef LAZULI_MODULE_DIR
+    out.emplace_back(std::filesystem::path(LAZULI_MODULE_DIR) / "lazuli-jit.so");
+#endif
+    return out;
+}
+
+const Module& module() {
+    static const Module opened = [] {
+        Module out;
+        if (env::text(env::Var::jit) == "0") return out;
+        std::string tried;
+        for (const auto& place : module_places()) {
+            std::error_code error;
+            if (!std::filesystem::exists(place, error)) continue;
+            void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+            if (handle == nullptr) {
+                const char* why = dlerror();
+                tried += fmt::format("lazuli: {}\n", why != nullptr ? why : "cannot be opened");
+                continue;
+            }
+            out.compile = reinterpret_cast<LazuliCompile>(dlsym(handle, "lazuli_jit_compile"));
+            out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
+            if (out.compile != nullptr && out.free != nullptr) return out;
+        }
+        fmt::print(stderr, "{}", tried);
+        return Module{};
+    }();
+    return opened;
+}
+
+int vector_width() {
+    static const int width = [] {
+        const auto set = static_cast<int>(env::integer(env::Var::vector_width));
+        if (set != 0) {
+            if (set != 128 && set != 256 && set != 512)
+                throw ArgumentError(
+                    fmt::format("LAZULI_VECTOR_WIDTH={}: 128, 256 or 512 expected", set));
+            return set;
+        }
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0)
+            return 512;
+        return __builtin_cpu_supports("avx2") != 0 ? 256 : 128;
+    }();
+    return width;
+}
+
+/// What a machine of a forced width has.
+const char* features_of(int width) {
+    static const bool forced = env::integer(env::Var::vector_width) != 0;
+    if (!forced || width == 512) return "";
+    if (width == 256) return "+avx2,+fma,+f16c";
+    return "+sse2";
+}
+
+LazuliCompileReply compile(const std::string& text, bool describe) {
+    static const bool forced = env::integer(env::Var::vector_width) != 0;
+    const int width = vector_width();
+    const LazuliCompileRequest request{
+        .kernel = text.data(),
+        .kernel_bytes = text.size(),
+        .cpu = forced && width < 512 ? "x86-64" : "",
+        .features = features_of(width),
+        .width = width,
+        .optimize = 1,
+        .streams = 1,
+        .describe = describe ? 1 : 0,
+    };
+    LazuliCompileReply reply{};
+    module().compile(&request, &reply);
+    if (reply.error != nullptr) {
+        const std::string why = reply.error;
+        module().free(&reply);
+        throw InternalError(fmt::format("a kernel could not be compiled: {}\n{}", why, text));
+    }
+    return reply;
+}
+
+// ---- how much work a step is
+
+/// About how many cycles the statements of a block take in all.
+double cycles_of(const codegen::Block& block, double times) {
+    using codegen::StatementKind;
+    double total = 0;
+    for (const codegen::Statement& s : block) {
+        switch (s.kind) {
+            case StatementKind::parallel:
+            case StatementKind::serial:
+            case StatementKind::reduce: {
+                double steps = times;
+                for (const codegen::Count& c : s.counts)
+                    steps *= static_cast<double>(c.size.constant().value_or(
+                        std::max<std::int64_t>(1, c.size.bounds().high)));
+                total += cycles_of(s.body, steps) + times * 20;
+                break;
+            }
+            case StatementKind::load:
+            case StatementKind::store: total += times * 0.25; break;
+            case StatementKind::apply:
+                total += times * (op_def(s.op).primitive == Primitive::none ? 40 : 0.1);
+                break;
+            default: break;
+        }
+    }
+    return total;
+}
+
+// Below this a second thread costs more than it brings; above, pieces are about as long as this.
+constexpr double kPieceCycles = 50'000;
+
+}  // namespace
+
+Code::Code(std::span<const char> object, std::vector<codegen::Phase> phases) : object_(object) {
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+        void* start = object_.find(fmt::format("phase{}", i));
+        if (start == nullptr) throw ArgumentError("an object file without its functions");
+        parts_.push_back({reinterpret_cast<LazuliPhase>(start), phases[i]});
+    }
+}
+
+void Code::set_grains(const codegen::Kernel& kernel) {
+    for (Part& part : parts_) {
+        if (!part.phase.parallel) continue;
+        const codegen::Block& body = kernel.body[part.phase.first].body;
+        const double each = std::max(0.01, cycles_of(body, 1));
+        auto grain = static_cast<std::int64_t>(kPieceCycles / each);
+        // Not so many pieces that handing them out shows, and whole cache lines each.
+        grain = std::max<std::int64_t>({grain, part.phase.steps / 256, 1});
+        if (grain > 64) grain = grain / 64 * 64;
+        part.grain = grain;
+    }
+}
+
+std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
+    if (!codegen::is_compilable(kernel) || module().compile == nullptr) return nullptr;
+    static std::mutex mutex;
+    static auto& known = *new std::unordered_map<std::string, std::weak_ptr<const Code>>;
+    codegen::Kernel copy = kernel;
+    copy.name = "kernel";
+    const std::string text = copy.str();
+    {
+        const std::scoped_lock lock(mutex);
+        if (const auto at = known.find(text); at != known.end()) {
+            if (auto code = at->second.lock()) return code;
+        }
+    }
+    LazuliCompileReply reply = compile(text, false);
+    std::shared_ptr<Code> code;
+    try {
+        code = std::make_shared<Code>(std::span(reply.object, reply.object_bytes),
+                                      codegen::phases_of(kernel));
+    } catch (...) {
+        module().free(&reply);
+        throw;
+    }
+    module().free(&reply);
+    code->set_grains(kernel);
+    const std::scoped_lock lock(mutex);
+    if (known.size() > 4096)
+        std::erase_if(known, [](const auto& pair) { return pair.second.expired(); });
+    known[text] = code;
+    return code;
+}
+
+std::string assembly_of(const codegen::Kernel& kernel) {
+    if (!codegen::is_compilable(kernel) || module().compile == nullptr) return "";
+    LazuliCompileReply reply = compile(kernel.str(), true);
+    std::string out = reply.assembly != nullptr ? reply.assembly : "";
+    module().free(&reply);
+    return out;
+}
+
+}  // namespace lazuli::cpu

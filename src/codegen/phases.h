@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace lazuli::codegen {
+
+/// A part of a kernel that runs before the next one starts: a parallel loop, whose steps threads
+/// share out, or statements that one thread runs.
+struct Phase {
+    std::size_t first;   // of the kernel's statements
+    std::size_t behind;  // the last
+    std::int64_t steps;  // of its parallel loop; 1 where it is none
+    bool parallel;
+};
+
+/// The phases of a kernel, in order. Statements that only compute belong to those that need them.
+std::vector<Phase> phases_of(const Kernel& kernel);
+
+/// Whether code generators know all that the kernel does: elements are real numbers, and functions
+/// are primitives or the C library's.
+bool is_compilable(const Kernel& kernel);
+
+/// The function of doubles in the C library that computes an op, or null.
+const char* library_function(const OpDef& def);
+
+}  // namespace lazuli::codegen

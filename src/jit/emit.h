@@ -1,0 +1,18 @@
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include "codegen/kernel.h"
+
+namespace lazuli::jit {
+
+struct EmitOptions {
+    int width = 512;         // bits of a vector
+    bool streams = false;    // large outputs are written past the cache
+    bool has_scale = false;  // vscalefps
+};
+
+/// The kernel as functions phase0, phase1, ... of a module.
+void emit(const codegen::Kernel& kernel, const EmitOptions& options, llvm::Module& module);
+
+}  // namespace lazuli::jit

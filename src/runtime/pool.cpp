@@ -1,0 +1,165 @@
+#include "runtime/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/env.h"
+
+namespace lazuli::runtime {
+
+namespace {
+
+/// The processors that a cgroup grants, rounded up; a large number where it sets no limit.
+int granted_by_cgroup() {
+    constexpr int kUnlimited = 1 << 20;
+    long long quota = 0;
+    long long period = 0;
+    if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
+        const int read = std::fscanf(file, "%lld %lld", &quota, &period);
+        std::fclose(file);
+        if (read == 2 && quota > 0 && period > 0)
+            return static_cast<int>((quota + period - 1) / period);
+    }
+    const auto number_in = [](const char* path) {
+        long long value = -1;
+        if (std::FILE* file = std::fopen(path, "r")) {
+            if (std::fscanf(file, "%lld", &value) != 1) value = -1;
+            std::fclose(file);
+        }
+        return value;
+    };
+    quota = number_in("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    period = number_in("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (quota > 0 && period > 0) return static_cast<int>((quota + period - 1) / period);
+    return kUnlimited;
+}
+
+int processors() {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+struct Job {
+    std::int64_t steps = 0;
+    std::int64_t grain = 1;
+    void (*body)(void*, std::int64_t, std::int64_t) = nullptr;
+    void* data = nullptr;
+};
+
+class Pool {
+   public:
+    explicit Pool(int threads) {
+        for (int i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
+        workers_ = threads - 1;
+    }
+
+    void run(const Job& job) {
+        job_ = job;
+        next_.store(0, std::memory_order_relaxed);
+        working_.store(workers_, std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+        work();
+        // The others are about to be done: pieces are small. A worker that was not woken yet finds
+        // nothing left, but must have looked before the next job is set.
+        for (int i = 0; working_.load(std::memory_order_acquire) != 0; ++i) {
+            if (i < kSpins) {
+                __builtin_ia32_pause();
+            } else {
+                const int left = working_.load(std::memory_order_acquire);
+                if (left != 0) working_.wait(left, std::memory_order_acquire);
+            }
+        }
+    }
+
+    std::mutex busy;
+
+   private:
+    static constexpr int kSpins = 2'000;
+
+    void work() {
+        for (;;) {
+            const std::int64_t begin = next_.fetch_add(job_.grain, std::memory_order_relaxed);
+            if (begin >= job_.steps) return;
+            job_.body(job_.data, begin, std::min(begin + job_.grain, job_.steps));
+        }
+    }
+
+    void serve() {
+        std::uint32_t seen = 0;
+        for (;;) {
+            for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i)
+                __builtin_ia32_pause();
+            round_.wait(seen, std::memory_order_acquire);
+            seen = round_.load(std::memory_order_acquire);
+            work();
+            if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) working_.notify_one();
+        }
+    }
+
+    Job job_;
+    int workers_ = 0;
+    std::atomic<std::int64_t> next_{0};
+    std::atomic<int> working_{0};
+    std::atomic<std::uint32_t> round_{0};
+};
+
+std::atomic<Pool*> the_pool{nullptr};
+
+/// The pool; it lives as long as the process. A forked child has none of its threads, and makes one
+/// of its own.
+Pool& pool() {
+    Pool* known = the_pool.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    static std::mutex making;
+    const std::scoped_lock lock(making);
+    known = the_pool.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    static std::once_flag once;
+    std::call_once(once, [] {
+        pthread_atfork(nullptr, nullptr,
+                       [] { the_pool.store(nullptr, std::memory_order_release); });
+    });
+    known = new Pool(thread_count());
+    the_pool.store(known, std::memory_order_release);
+    return *known;
+}
+
+thread_local bool inside = false;
+
+}  // namespace
+
+int thread_count() {
+    static const int count = [] {
+        const auto wanted = static_cast<int>(env::integer(env::Var::num_threads));
+        return wanted > 0 ? wanted : std::min(processors(), granted_by_cgroup());
+    }();
+    return count;
+}
+
+void share_out(std::int64_t steps, std::int64_t grain,
+               void (*body)(void* data, std::int64_t begin, std::int64_t end), void* data) {
+    if (steps > grain && !inside && thread_count() > 1) {
+        Pool& threads = pool();
+        const std::unique_lock lock(threads.busy, std::try_to_lock);
+        if (lock.owns_lock()) {
+            inside = true;
+            threads.run({steps, grain, body, data});
+            inside = false;
+            return;
+        }
+    }
+    for (std::int64_t begin = 0; begin < steps; begin += grain)
+        body(data, begin, std::min(begin + grain, steps));
+}
+
+}  // namespace lazuli::runtime

@@ -1,0 +1,142 @@
+// Kernels as machine code against the kernel interpreter: the same bits.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/compiler.h"
+#include "codegen/lower.h"
+#include "codegen/spell.h"
+#include "generator.h"
+#include "ir/engine.h"
+#include "long_option.h"
+#include "optimize/pipeline.h"
+#include "plan/expand.h"
+#include "plan/steps.h"
+
+namespace lazuli::tests {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+/// Whether the elements are the same bits, or both NaN.
+void expect_same_bits(const Bytes& got, const Bytes& want, DType dtype, const std::string& text) {
+    const std::size_t size = size_of(dtype);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t at = 0; at < want.size(); at += size) {
+        if (std::memcmp(&want[at], &got[at], size) == 0) continue;
+        const Scalar a = load_scalar(dtype, &got[at]);
+        const Scalar b = load_scalar(dtype, &want[at]);
+        if (std::isnan(a.to_double()) && std::isnan(b.to_double())) continue;
+        FAIL() << "element " << at / size << ": " << a.str() << " and not " << b.str() << "\n"
+               << text;
+    }
+}
+
+void run(const cpu::Code& code, std::span<void* const> buffers, bool& failed) {
+    std::int64_t values[64] = {};
+    std::int64_t status[3] = {};
+    for (const cpu::Code::Part& part : code.parts()) {
+        // In two pieces, as two threads would, at some place on a cache line.
+        const std::int64_t middle =
+            part.phase.steps > 128 ? part.phase.steps / 128 * 64 : part.phase.steps / 2;
+        part.run(buffers.data(), 0, middle, values, status);
+        part.run(buffers.data(), middle, part.phase.steps, values, status);
+    }
+    failed = status[0] != 0;
+}
+
+TEST(Compiled, KernelsGiveTheSameBits) {
+    const int programs = tests::count(150, 20'000);
+    std::size_t kernels = 0;
+    std::size_t elements = 0;
+    double seconds = 0;
+    for (int i = 0; i < programs; ++i) {
+        const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
+        ProgramGenerator generator(seed);
+        Random random(~seed);
+        const Program drawn = generator.program(static_cast<int>(1 + random.below(30)));
+        const std::vector<Tensor> operands = generator.operands(drawn);
+        const plan::Steps steps = plan::make_steps(plan::expand(drawn, {}));
+        const Program& program = steps.program;
+        SCOPED_TRACE(fmt::format("seed {}", seed));
+        std::vector<Bytes> params;
+        for (const Tensor& operand : operands) {
+            Bytes bytes(static_cast<std::size_t>(operand.spec().nbytes()));
+            const Tensor dense = operand.contiguous();
+            dense.eval();
+            ir::engine().download(*static_cast<ir::Node*>(dense.node()), bytes.data());
+            params.push_back(std::move(bytes));
+        }
+        std::vector<Bytes> values(program.size());
+        const auto bytes_of = [&](ValueRef v) -> Bytes& {
+            return v.is_param() ? params[v.index()] : values[v.index()];
+        };
+        for (const plan::Step& step : steps.all) {
+            for (const ValueRef output : step.outputs)
+                bytes_of(output).resize(static_cast<std::size_t>(program.spec(output).nbytes()));
+            if (step.kernel == nullptr) {
+                const Operation operation = program.operation(step.outputs[0].index());
+                std::vector<TensorSpec> specs;
+                for (std::size_t k = 0; k < operation.input_count(); ++k)
+                    specs.push_back(program.spec(operation.input(k)));
+                std::vector<HostArray> inputs;
+                for (std::size_t k = 0; k < specs.size(); ++k)
+                    inputs.push_back({bytes_of(operation.input(k)).data(), &specs[k]});
+                const TensorSpec spec = operation.spec();
+                try {
+                    operation.def().evaluate({operation.def(), operation.attrs(), inputs, &spec,
+                                              bytes_of(step.outputs[0]).data()});
+                } catch (const ExecutionError&) {
+                    break;
+                }
+                continue;
+            }
+            step.kernel->verify();
+            const std::string text = step.kernel->str();
+            ASSERT_EQ(codegen::Kernel::parse(text).str(), text);
+            std::vector<void*> buffers;
+            for (const ValueRef v : step.buffers) buffers.push_back(bytes_of(v).data());
+            bool interpreter_failed = false;
+            try {
+                codegen::interpret(*step.kernel, buffers);
+            } catch (const ExecutionError&) {
+                interpreter_failed = true;
+            }
+            const auto start = std::chrono::steady_clock::now();
+            const auto code = cpu::code_of(*step.kernel);
+            seconds +=
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            if (code != nullptr) {
+                ++kernels;
+                std::vector<Bytes> own;
+                for (std::size_t k = 0; k < buffers.size(); ++k) {
+                    if (!step.kernel->buffers[k].written) continue;
+                    own.emplace_back(bytes_of(step.buffers[k]).size(), 0xa5);
+                    buffers[k] = own.back().data();
+                }
+                bool failed = false;
+                run(*code, buffers, failed);
+                ASSERT_EQ(failed, interpreter_failed) << text;
+                std::size_t next = 0;
+                for (std::size_t k = 0; k < buffers.size() && !failed; ++k) {
+                    if (!step.kernel->buffers[k].written) continue;
+                    const Bytes& want = bytes_of(step.buffers[k]);
+                    elements += want.size() / size_of(step.kernel->buffers[k].dtype);
+                    expect_same_bits(own[next++], want, step.kernel->buffers[k].dtype, text);
+                    if (testing::Test::HasFatalFailure()) return;
+                }
+            }
+            if (interpreter_failed) break;
+        }
+    }
+    fmt::print("compiled: {} programs, {} kernels, {} elements, {:.1f} ms a kernel to compile\n",
+               programs, kernels, elements,
+               kernels == 0 ? 0 : 1e3 * seconds / static_cast<double>(kernels));
+}
+
+}  // namespace
+}  // namespace lazuli::tests
