@@ -19,6 +19,7 @@ namespace lazuli::conformance {
 struct Options {
     std::string backend = "reference";  ///< The device.
     std::string op = "";                ///< One op, or all.
+    bool layouts = false;               ///< Whether operands are views of memory as well.
     std::uint64_t seed = 1;             ///< Of the drawn operands.
 };
 

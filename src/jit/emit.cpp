@@ -827,9 +827,11 @@ class Emitter {
 
     /// a * 2^floor(b), rounded once.
     Value* scaled(DType dtype, Value* a, Value* b) {
-        if (dtype == DType::f32 && options_.has_scale && is_vector(a) && factor_ % 16 == 0)
-            return scaled_by_instruction(a, b);
-        if (dtype != DType::f32) throw InternalError("scale2 of this type has no machine code");
+        if (dtype == DType::f64) return called("lazuli_scale2", dtype, {a, b});
+        if (options_.has_scale && is_vector(a) && factor_ % 16 == 0) {
+            // The instruction makes 0 or inf of NaN where the power is infinite.
+            return build_.CreateSelect(build_.CreateFCmpUNO(a, a), a, scaled_by_instruction(a, b));
+        }
         // In double every such product is exact before it is rounded.
         llvm::Type* real = like(build_.getDoubleTy(), a);
         llvm::Type* i64 = like(build_.getInt64Ty(), a);

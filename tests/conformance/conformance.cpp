@@ -25,10 +25,12 @@ TEST(Conformance, EveryOpInEveryTypeOnTheReferenceBackend) {
     fmt::print("conformance: {} checks\n", total);
 }
 
-TEST(Conformance, EveryOpInEveryTypeByKernels) {
-    const conformance::Report report = conformance::run({.backend = "interpreter"});
-    fmt::print("conformance: {} checks of interpreted kernels\n", report.total());
-    for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+TEST(Conformance, EveryOpInEveryTypeAndLayoutByKernels) {
+    for (const char* backend : {"interpreter", "cpu"}) {
+        const conformance::Report report = conformance::run({.backend = backend, .layouts = true});
+        fmt::print("conformance: {} checks of kernels on {}\n", report.total(), backend);
+        for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+    }
 }
 
 TEST(Conformance, NoOpIsLeftOut) {

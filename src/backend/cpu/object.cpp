@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -20,6 +21,12 @@ namespace {
     throw ArgumentError("an object file that cannot be loaded: " + why);
 }
 
+double scale2(double a, double b) {
+    if (std::isnan(b)) return b;
+    if (std::isinf(b)) return a * (b > 0 ? b : 0.0);
+    return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, -5000.0, 5000.0))));
+}
+
 /// What code may call.
 void* library_address(std::string_view name) {
     using One = double (*)(double);
@@ -30,6 +37,7 @@ void* library_address(std::string_view name) {
     if (name == "erf") return reinterpret_cast<void*>(static_cast<One>(std::erf));
     if (name == "floor") return reinterpret_cast<void*>(static_cast<One>(std::floor));
     if (name == "pow") return reinterpret_cast<void*>(static_cast<Two>(std::pow));
+    if (name == "lazuli_scale2") return reinterpret_cast<void*>(&scale2);
     if (name == "fma")
         return reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(std::fma));
     if (name == "fmaf")
