@@ -26,6 +26,7 @@ enum class Primitive : std::uint8_t {
     sqrt,         ///< The square root.
     maximum,      ///< The larger; NaN wins.
     minimum,      ///< The smaller; NaN wins.
+    copysign,     ///< The magnitude of a with the sign of b.
     scale2,       ///< a * 2^floor(b), rounded once.
     eq,           ///< a == b.
     ne,           ///< a != b.
@@ -80,6 +81,7 @@ Term fma(Term a, Term b, Term c);        ///< a * b + c, rounded once.
 Term fma(Term a, Scalar b, Term c);      ///< a * b + c, rounded once.
 Term fma(Term a, Term b, Scalar c);      ///< a * b + c, rounded once.
 Term abs(Term a);                        ///< The magnitude.
+Term copysign(Term a, Term b);           ///< The magnitude of a, the sign of b.
 Term scale2(Term a, Term b);             ///< a * 2^floor(b).
 Term select(Term when, Term a, Term b);  ///< a where `when` holds, else b.
 Term cast(Term a, DType dtype);          ///< The value in another type.

@@ -6,13 +6,16 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
+#include "backend/cpu/compiler.h"
 #include "base/env.h"
 #include "lazuli/lazuli.h"
 #include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "plan/explain.h"
+#include "plan/steps.h"
 
 namespace lazuli::cli {
 
@@ -67,10 +70,16 @@ std::string names_of(const auto& list) {
 
 }  // namespace
 
-void explain(const std::string& file, bool kernels) {
+void explain(const std::string& file, bool kernels, bool assembly) {
     const Program program = plan::expand(read_program(file), {});
     fmt::print("{}",
                plan::explain(optimize::optimize(program, optimize::current_options()), kernels));
+    if (!assembly) return;
+    std::set<const codegen::Kernel*> shown;
+    for (const plan::Step& step : plan::make_steps(program).all) {
+        if (step.kernel != nullptr && shown.insert(step.kernel.get()).second)
+            fmt::print("\n{}\n{}", step.kernel->str(), cpu::assembly_of(*step.kernel));
+    }
 }
 
 void run(const RunOptions& options) {

@@ -18,8 +18,9 @@ struct RunOptions {
 /// Runs a program from a file.
 void run(const RunOptions& options);
 
-/// Prints the kernels that a program from a file becomes; with `kernels`, their code.
-void explain(const std::string& file, bool kernels);
+/// Prints the kernels that a program from a file becomes; with `kernels`, their code, and with
+/// `assembly`, the machine code of the cpu backend.
+void explain(const std::string& file, bool kernels, bool assembly);
 
 /// Shows one expression from recording to values.
 void demo();

@@ -53,11 +53,13 @@ int main(int argc, char** argv) {
     add_ops(app, markdown, json);
     std::string explained;
     bool kernels = false;
+    bool assembly = false;
     CLI::App* command =
         app.add_subcommand("explain", "Show the kernels that a program becomes, and why no fewer");
     command->add_option("file", explained, "The program (.ir text, JSON or bytes)")->required();
     command->add_flag("--kernels", kernels, "Show their code as well");
-    command->callback([&] { explain(explained, kernels); });
+    command->add_flag("--assembly", assembly, "Show the machine code of the cpu backend as well");
+    command->callback([&] { explain(explained, kernels, assembly); });
     app.add_subcommand("devices", "List the devices")->callback(list_devices);
     app.add_subcommand("env", "List the environment variables")->callback(list_environment);
     return guarded("lazuli", [&] {

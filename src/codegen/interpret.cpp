@@ -117,8 +117,8 @@ class Run {
         }
     }
 
-    /// Calls `step(number)` for all steps of a loop, the last variable fastest. What is bound
-    /// within a step ends with it.
+    /// Calls `step` with the last variable's value for all steps of a loop, that one fastest. What
+    /// is bound within a step ends with it.
     template <class Step>
     void steps(const Statement& s, const Step& step) {
         std::vector<std::int64_t> sizes;
@@ -129,8 +129,8 @@ class Run {
         const std::size_t first = variables_.size();
         for (const Count& c : s.counts) variables_.push_back({c.variable.node(), 0});
         const std::size_t inside = variables_.size();
-        for (std::int64_t n = 0;; ++n) {
-            step(n);
+        for (;;) {
+            step(variables_[inside - 1].value);
             variables_.resize(inside);
             std::size_t d = sizes.size();
             while (d > 0 && ++variables_[first + d - 1].value == sizes[d - 1])
@@ -153,7 +153,7 @@ class Run {
             const Held operands[] = {into, other};
             apply(s.accumulators[k].combine, {}, operands, s.accumulators[k].dtype, into.element);
         };
-        steps(s, [&](std::int64_t n) {
+        steps(s, [&](std::int64_t last) {
             block(s.body);
             for (std::size_t k = 0; k < partial.size(); ++k) {
                 const Held& from = value(s.accumulators[k].from);
@@ -161,7 +161,7 @@ class Run {
                 converted.dtype = s.accumulators[k].dtype;
                 store_scalar(load_scalar(from.dtype, from.element.bytes), converted.dtype,
                              converted.element.bytes);
-                combine(k, partial[k][static_cast<std::size_t>(n) % lanes], converted);
+                combine(k, partial[k][static_cast<std::size_t>(last) % lanes], converted);
             }
         });
         for (std::size_t k = 0; k < partial.size(); ++k) {

@@ -45,9 +45,9 @@ struct Count {
 struct Statement;
 using Block = std::vector<Statement>;
 
-/// One result of a reduction: steps are dealt to the lanes in turn, each lane combines what it gets
-/// in order, and the lanes are combined in halves: 0 with n/2, 1 with n/2 + 1, ... until one is
-/// left.
+/// One result of a reduction: steps are dealt to the lanes in turn by the last variable, each lane
+/// combines what it gets in order, and the lanes are combined in halves: 0 with n/2, 1 with n/2 + 1,
+/// ... until one is left.
 struct Accumulator {
     OpId combine;  // add, maximum, ...
     DType dtype;

@@ -29,8 +29,6 @@ DType accumulation_type(DType dtype) {
     }
 }
 
-constexpr double kShortRow = 64;
-
 class Lowerer {
    public:
     Lowerer(const Program& program, const Group& group, std::string name,
@@ -433,10 +431,10 @@ class Lowerer {
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
         s.counts = counts;
-        // Short rows are added up in order: lanes would hold next to nothing.
-        double steps = 1;
-        for (const Count& c : counts) steps *= static_cast<double>(c.size.constant().value_or(1));
-        s.lanes = steps < kShortRow ? 1 : options_.lanes;
+        // Not more lanes than there are steps: they would hold nothing.
+        const std::int64_t inner = counts.back().size.constant().value_or(options_.lanes);
+        s.lanes = options_.lanes;
+        while (s.lanes > 1 && s.lanes > inner) s.lanes /= 2;
         s.accumulators = {{combine, dtype, init, from}};
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();

@@ -10,6 +10,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <functional>
+#include <limits>
 #include <unordered_map>
 
 #include "codegen/phases.h"
@@ -553,13 +554,48 @@ class Emitter {
         });
     }
 
+    /// How many steps of a loop run at once. An operation takes some cycles, of which each could
+    /// start two more: up to eight registers a value keep the processor busy, as long as all values
+    /// that are alive at once stay in registers. Not more than there are steps.
+    int factor_for(const Statement& s) {
+        constexpr int kRegisters = 28;
+        const int one = options_.width / 32;
+        int factor = 8 * one;
+        while (factor > one && most_alive(s.body) * (factor / one) > kRegisters) factor /= 2;
+        const std::int64_t steps =
+            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        while (factor > one / 4 && factor / 2 >= steps) factor /= 2;
+        return std::max(factor, 1);
+    }
+    /// The most values of a block that are needed later at some place, constants not counted.
+    static int most_alive(const Block& block) {
+        std::unordered_map<ValueId, std::size_t> last;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            for (const ValueId id : block[i].operands) last[id] = i;
+        }
+        std::vector<int> ends(block.size() + 1, 0);
+        int alive = 0;
+        int most = 1;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            alive -= ends[i];
+            if (block[i].kind == StatementKind::constant) continue;
+            for (const ValueId id : block[i].results) {
+                const auto at = last.find(id);
+                if (at == last.end()) continue;
+                ++alive;
+                ++ends[at->second];
+            }
+            most = std::max(most, alive);
+        }
+        return most;
+    }
+
     void loop_over(const Statement& s, Value* begin, Value* end) {
         const Expr& counter = s.counts[0].variable;
         const auto body = [&] {
             for (const Statement& inner : s.body) statement(inner);
         };
-        if (is_vectorizable(s))
-            return vectorized(counter, begin, end, 2 * options_.width / 32, body);
+        if (is_vectorizable(s)) return vectorized(counter, begin, end, factor_for(s), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
             body();
@@ -723,7 +759,9 @@ class Emitter {
         const auto call = [&](const std::vector<Value*>& arguments) -> Value* {
             std::vector<Value*> doubles;
             for (Value* v : arguments) doubles.push_back(cast(v, dtype, DType::f64));
-            return cast(build_.CreateCall(callee, doubles), DType::f64, dtype);
+            auto* made = build_.CreateCall(callee, doubles);
+            made->addFnAttr(llvm::Attribute::NoBuiltin);  // pow(2, x) stays what it is
+            return cast(made, DType::f64, dtype);
         };
         if (!is_vector(operands[0])) return call(operands);
         Value* out = llvm::PoisonValue::get(operands[0]->getType());
@@ -758,6 +796,8 @@ class Emitter {
             case Primitive::sqrt: return build_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, v[0]);
             case Primitive::maximum:
             case Primitive::minimum: return extreme(p == Primitive::maximum, from, v[0], v[1]);
+            case Primitive::copysign:
+                return build_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v[0], v[1]);
             case Primitive::scale2: return scaled(from, v[0], v[1]);
             case Primitive::eq:
             case Primitive::ne:
@@ -828,10 +868,8 @@ class Emitter {
     /// a * 2^floor(b), rounded once.
     Value* scaled(DType dtype, Value* a, Value* b) {
         if (dtype == DType::f64) return called("lazuli_scale2", dtype, {a, b});
-        if (options_.has_scale && is_vector(a) && factor_ % 16 == 0) {
-            // The instruction makes 0 or inf of NaN where the power is infinite.
-            return build_.CreateSelect(build_.CreateFCmpUNO(a, a), a, scaled_by_instruction(a, b));
-        }
+        if (options_.has_scale && is_vector(a) && factor_ % 16 == 0)
+            return scaled_by_instruction(a, b);
         // In double every such product is exact before it is rounded.
         llvm::Type* real = like(build_.getDoubleTy(), a);
         llvm::Type* i64 = like(build_.getInt64Ty(), a);
@@ -851,7 +889,10 @@ class Emitter {
         Value* extreme_factor =
             build_.CreateSelect(build_.CreateFCmpOGT(power, number(0)), power, number(0));
         factor = build_.CreateSelect(infinite, extreme_factor, factor);
-        Value* product = build_.CreateFMul(build_.CreateFPExt(a, real), factor);
+        Value* wide_a = build_.CreateFPExt(a, real);
+        Value* product = build_.CreateFMul(wide_a, factor);
+        Value* lost = build_.CreateAnd(infinite, build_.CreateFCmpUNO(wide_a, wide_a));
+        product = build_.CreateSelect(lost, extreme_factor, product);
         return build_.CreateSelect(not_number, b, build_.CreateFPTrunc(product, a->getType()));
     }
     Value* scaled_by_instruction(Value* a, Value* b) {

@@ -96,10 +96,18 @@ struct Abs {
     }
 };
 
+struct CopySign {
+    template <class T>
+    T operator()(T a, T b) const {
+        return std::copysign(a, b);
+    }
+};
 struct Scale2 {
     template <class T>
     T operator()(T a, T b) const {
         if (std::isnan(b)) return b;
+        // What processors do.
+        if (std::isinf(b) && std::isnan(a)) return b > 0 ? b : T{0};
         if (std::isinf(b)) return a * (b > 0 ? b : T{0});
         // Beyond these every finite number but 0 becomes inf or 0.
         return std::ldexp(a, static_cast<int>(std::floor(std::clamp<T>(b, -5000, 5000))));
@@ -349,10 +357,22 @@ std::vector<OpDef> elementwise() {
             .tolerance = {.ulps = 1},
         },
         {
+            .name = "copysign",
+            .doc = "The magnitude of the first element with the sign of the second.",
+            .edge = "The signs of zeros and NaN count.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .evaluate = evaluate_elementwise<kFloating, 2, CopySign>,
+            .primitive = Primitive::copysign,
+        },
+        {
             .name = "scale2",
             .doc = "The first element times two to the power of the second, which is rounded down.",
-            .edge = "Rounds once, denormals too. An infinite power is a factor of inf or 0: 0 times "
-                    "two to inf is NaN.",
+            .edge =
+                "Rounds once, denormals too. An infinite power is a factor of inf or 0: 0 times "
+                "two to inf is NaN, but NaN becomes inf or 0.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kFloatMath,

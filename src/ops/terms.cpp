@@ -32,6 +32,7 @@ Term fma(Term a, Term b, Term c) { return apply(Primitive::fma, a.dtype, {a, b, 
 Term fma(Term a, Scalar b, Term c) { return fma(a, number(a, b), c); }
 Term fma(Term a, Term b, Scalar c) { return fma(a, b, number(a, c)); }
 Term abs(Term a) { return apply(Primitive::abs, a.dtype, {a}); }
+Term copysign(Term a, Term b) { return apply(Primitive::copysign, a.dtype, {a, b}); }
 Term scale2(Term a, Term b) { return apply(Primitive::scale2, a.dtype, {a, b}); }
 Term select(Term when, Term a, Term b) { return apply(Primitive::select, a.dtype, {when, a, b}); }
 Term cast(Term a, DType dtype) { return apply(Primitive::cast, dtype, {a}); }

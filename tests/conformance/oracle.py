@@ -47,7 +47,7 @@ SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not ha
 
 RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
-         "random_uniform", "relu", "scale2", "shift_left", "shift_right"}
+         "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
 SUMS = {"sum", "mean", "dot_general"}
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}

@@ -58,7 +58,7 @@ def fma(a, b, c):
 
 def scale2(x, n):
     whole = np.floor(np.clip(np.where(np.isnan(n), 0, n), -5000, 5000)).astype(np.int64)
-    infinite = x * np.where(n > 0, np.inf, 0.0)
+    infinite = np.where(np.isnan(x), 1.0, x) * np.where(n > 0, np.inf, 0.0)
     return np.where(np.isnan(n), np.nan, np.where(np.isinf(n), infinite, np.ldexp(x, whole)))
 
 
@@ -306,6 +306,7 @@ FORMULAS = {
     "tanh": lambda i, a, w: np.tanh(i[0]),
     "erf": lambda i, a, w: erf(i[0]),
     "fma": lambda i, a, w: fma(*i),
+    "copysign": lambda i, a, w: np.copysign(*i),
     "scale2": lambda i, a, w: scale2(*i),
     "shift_left": lambda i, a, w: shift(*i, left=True),
     "shift_right": lambda i, a, w: shift(*i, left=False),

@@ -23,7 +23,7 @@ namespace {
 
 double scale2(double a, double b) {
     if (std::isnan(b)) return b;
-    if (std::isinf(b)) return a * (b > 0 ? b : 0.0);
+    if (std::isinf(b)) return std::isnan(a) ? (b > 0 ? b : 0.0) : a * (b > 0 ? b : 0.0);
     return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, -5000.0, 5000.0))));
 }
 
