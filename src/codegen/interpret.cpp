@@ -182,10 +182,18 @@ class Run {
 }  // namespace
 
 void interpret(const Kernel& kernel, std::span<void* const> buffers) {
-    if (buffers.size() != kernel.buffers.size())
+    std::vector<void*> all(buffers.begin(), buffers.end());
+    std::vector<std::vector<Element>> scratch;
+    for (std::size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
+        const KernelBuffer& buffer = kernel.buffers[i];
+        if (!buffer.scratch) break;
+        const std::size_t bytes = static_cast<std::size_t>(buffer.elements) * size_of(buffer.dtype);
+        all.push_back(scratch.emplace_back(bytes / sizeof(Element) + 1).data());
+    }
+    if (all.size() != kernel.buffers.size())
         throw ArgumentError(fmt::format("{}: {} buffers given for {}", kernel.name, buffers.size(),
                                         kernel.buffers.size()));
-    Run(kernel, buffers).block(kernel.body);
+    Run(kernel, all).block(kernel.body);
 }
 
 }  // namespace lazuli::codegen

@@ -28,12 +28,14 @@ namespace lazuli::codegen {
 /// A value of a kernel: the number behind the %.
 using ValueId = std::uint32_t;
 
-/// Memory that the caller passes, dense, of a known number of elements.
+/// Memory that the caller passes, dense, of a known number of elements. Scratch holds what passes
+/// from one part of a kernel to the next; it comes behind all others.
 struct KernelBuffer {
     std::string name;
     DType dtype;
     std::int64_t elements;
     bool written = false;
+    bool scratch = false;
 };
 
 /// A loop variable and the number of its steps.
@@ -46,7 +48,8 @@ struct Statement;
 using Block = std::vector<Statement>;
 
 /// One result of a reduction: steps are dealt to the lanes in turn by the last variable, each lane
-/// combines what it gets in order, and the lanes are combined in halves: 0 with n/2, 1 with n/2 + 1,
+/// combines what it gets in order, and the lanes are combined in halves: 0 with n/2, 1 with n/2 +
+/// 1,
 /// ... until one is left.
 struct Accumulator {
     OpId combine;  // add, maximum, ...
@@ -101,7 +104,8 @@ class Kernel {
 };
 
 /// Runs a kernel plainly, step by step: what every other way to run it is compared with. `buffers`
-/// has one address for each of the kernel's. Throws ExecutionError where a bound index is outside.
+/// has one address for each of the kernel's, those of scratch may be left out. Throws
+/// ExecutionError where a bound index is outside.
 void interpret(const Kernel& kernel, std::span<void* const> buffers);
 
 }  // namespace lazuli::codegen

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -29,6 +30,12 @@ DType accumulation_type(DType dtype) {
     }
 }
 
+// A reduction outside of all loops is shared out from this many steps on; into runs of this length,
+// unless its first axis gives parts enough.
+constexpr double kSharedSteps = 1 << 16;
+constexpr std::int64_t kRun = 1 << 14;
+constexpr std::int64_t kFewParts = 16;
+
 class Lowerer {
    public:
     Lowerer(const Program& program, const Group& group, std::string name,
@@ -52,6 +59,7 @@ class Lowerer {
             out_.buffers.push_back(group_.outputs[i]);
             out_.kernel.buffers.push_back(stored_[i]);
         }
+        for (const KernelBuffer& buffer : scratch_) out_.kernel.buffers.push_back(buffer);
         for (const std::uint32_t operation : group_.operations)
             out_.work.push_back({operation, evaluations_[operation]});
         out_.kernel.body = std::move(scopes_[0].block);
@@ -199,11 +207,17 @@ class Lowerer {
         scopes_.back().block.push_back(std::move(s));
     }
 
-    /// Stores were numbered before the number of loads was known.
+    /// What is stored was numbered before the number of loads was known.
     void place_stores(Block& block) {
-        const std::size_t first = out_.kernel.buffers.size() - stored_.size();
+        const std::size_t scratch = out_.kernel.buffers.size() - scratch_.size();
         for (Statement& s : block) {
-            if (s.kind == StatementKind::store) s.buffer = first + (s.buffer - kStores);
+            if (s.kind == StatementKind::store || s.kind == StatementKind::load) {
+                if (s.buffer >= kScratch) {
+                    s.buffer = scratch + (s.buffer - kScratch);
+                } else if (s.buffer >= kStores) {
+                    s.buffer = scratch - stored_.size() + (s.buffer - kStores);
+                }
+            }
             place_stores(s.body);
         }
     }
@@ -418,10 +432,22 @@ class Lowerer {
         return out;
     }
 
-    /// A loop over `counters` that combines what `body` computes.
+    /// A loop over `counters` that combines what `body` computes. `body` gets a function that says
+    /// where a position lies that is written in those counters.
     template <class Body>
     ValueId combined(const std::vector<Count>& counts, OpId combine, DType dtype,
                      const Scalar& init, const Body& body) {
+        double steps = 1;
+        for (const Count& c : counts) steps *= static_cast<double>(c.size.constant().value_or(1));
+        if (scopes_.size() == 1 && options_.lanes > 1 && steps >= kSharedSteps)
+            return combined_in_parts(counts, combine, dtype, init, body);
+        const auto as_they_are = [](const Position& position) { return position; };
+        return combined_in_order(counts, combine, dtype, init, [&] { return body(as_they_are); });
+    }
+
+    template <class Body>
+    ValueId combined_in_order(const std::vector<Count>& counts, OpId combine, DType dtype,
+                              const Scalar& init, const Body& body) {
         Scope scope;
         for (const Count& c : counts) {
             scope.variables.push_back(c.variable);
@@ -439,6 +465,62 @@ class Lowerer {
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();
         return add(std::move(s));
+    }
+
+    /// A long reduction outside of all loops: parts that threads share out, each into a place of
+    /// its own, and then those. How it is cut depends on its sizes alone.
+    template <class Body>
+    ValueId combined_in_parts(const std::vector<Count>& counts, OpId combine, DType dtype,
+                              const Scalar& init, const Body& body) {
+        std::vector<Count> inner = counts;
+        std::int64_t parts = counts[0].size.constant().value_or(1);
+        Expr part = counts[0].variable;
+        std::function<Position(const Position&)> where = [](const Position& p) { return p; };
+        if (counts.size() > 1 && parts >= kFewParts) {
+            inner.erase(inner.begin());
+        } else {
+            // The last counter is cut into runs.
+            const Count last = counts.back();
+            const std::int64_t size = last.size.constant().value_or(1);
+            parts = (size + kRun - 1) / kRun;
+            part = context().counter(fmt::format("r{}", counters_++), context().constant(parts));
+            const Expr left = context().constant(size) - part * kRun;
+            const Expr run = min(context().constant(kRun), left);
+            const Expr at = context().counter(fmt::format("r{}", counters_++), run);
+            inner.back() = {at, run};
+            where = [last, part, at](const Position& position) {
+                Position out;
+                for (const Expr& e : position)
+                    out.push_back(e.substitute([&](Expr v) -> std::optional<Expr> {
+                        if (!(v == last.variable)) return std::nullopt;
+                        return part * kRun + at;
+                    }));
+                return out;
+            };
+        }
+        const std::size_t buffer = kScratch + scratch_.size();
+        scratch_.push_back({fmt::format("tmp{}", scratch_.size()), dtype, parts, true, true});
+        scopes_.push_back(
+            {.block = {}, .known = {}, .variables = {part}, .steps = static_cast<double>(parts)});
+        const ValueId sum =
+            combined_in_order(inner, combine, dtype, init, [&] { return body(where); });
+        Statement keep{.kind = StatementKind::store};
+        keep.operands = {sum};
+        keep.index = part;
+        keep.buffer = buffer;
+        scopes_.back().block.push_back(std::move(keep));
+        Statement loop{.kind = StatementKind::parallel};
+        loop.counts = {{part, context().constant(parts)}};
+        loop.body = std::move(scopes_.back().block);
+        scopes_.pop_back();
+        scopes_.back().block.push_back(std::move(loop));
+        const Count each = counter(parts);
+        return combined_in_order({each}, combine, dtype, init, [&] {
+            Statement s{.kind = StatementKind::load, .dtype = dtype};
+            s.buffer = buffer;
+            s.index = each.variable;
+            return add(std::move(s));
+        });
     }
 
     Count counter(std::int64_t size) {
@@ -484,7 +566,7 @@ class Lowerer {
                              converted(element(operand, inner), from.dtype, sum_type)});
         } else {
             total = combined(counts, require_op(how.combine), sum_type, init,
-                             [&] { return element(operand, inner); });
+                             [&](const auto& where) { return element(operand, where(inner)); });
         }
         if (how.mean)
             total = applied(require_op("div"), sum_type, {total, constant(elements, sum_type)});
@@ -528,18 +610,20 @@ class Lowerer {
         }
         const DType dtype = operation.spec().dtype;
         const DType wide = accumulation_type(dtype);
-        const auto product = [&] {
+        const auto product = [&](const auto& where) {
             const bool outer = std::exchange(packing_, true);
-            const ValueId x = converted(element(left, pa), dtype, wide);
-            const ValueId y = converted(element(right, pb), dtype, wide);
+            const ValueId x = converted(element(left, where(pa)), dtype, wide);
+            const ValueId y = converted(element(right, where(pb)), dtype, wide);
             packing_ = outer;
             return applied(require_op("mul"), wide, {x, y});
         };
         const Scalar zero = Scalar(0).as(wide);
         const ValueId total =
-            elements == 0    ? constant(zero, wide)
-            : counts.empty() ? applied(require_op("add"), wide, {constant(zero, wide), product()})
-                             : combined(counts, require_op("add"), wide, zero, product);
+            elements == 0 ? constant(zero, wide)
+            : counts.empty()
+                ? applied(require_op("add"), wide,
+                          {constant(zero, wide), product([](const Position& p) { return p; })})
+                : combined(counts, require_op("add"), wide, zero, product);
         return converted(total, wide, dtype);
     }
 
@@ -597,6 +681,7 @@ class Lowerer {
     }
 
     static constexpr std::size_t kStores = std::size_t{1} << 32;
+    static constexpr std::size_t kScratch = std::size_t{1} << 33;
 
     const Program& program_;
     const Group& group_;
@@ -604,6 +689,7 @@ class Lowerer {
     Lowered out_;
     std::vector<Scope> scopes_;
     std::vector<KernelBuffer> stored_;
+    std::vector<KernelBuffer> scratch_;
     std::set<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>> weighed_;
     std::map<std::uint32_t, double> evaluations_;
     bool packing_ = false;

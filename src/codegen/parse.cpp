@@ -162,6 +162,7 @@ class Parser {
         b.elements = integer<std::int64_t>();
         expect("]");
         b.written = take("out");
+        if (!b.written) b.written = b.scratch = take("tmp");
         kernel_.buffers.push_back(std::move(b));
     }
     std::size_t buffer_named() {

@@ -27,7 +27,10 @@ class Printer {
         std::string out;
         for (const KernelBuffer& b : kernel_.buffers) {
             out += fmt::format("{}{}: {}[{}]{}", out.empty() ? "" : ", ", b.name,
-                               lazuli::name(b.dtype), b.elements, b.written ? " out" : "");
+                               lazuli::name(b.dtype), b.elements,
+                               b.scratch   ? " tmp"
+                               : b.written ? " out"
+                                           : "");
         }
         return out;
     }

@@ -18,11 +18,16 @@ constexpr double kLn2Low = 1.42860682030941723e-06;
 // Adding 1.5 * 2^23 leaves a float no bits behind the point: it rounds to the nearest integer.
 constexpr double kRounder = 12582912.0;
 
-constexpr std::array kExp = {0.4999999403953552, 0.1666651964187622, 0.04166839271783829,
-                             0.008368750102818012, 0.0013814485864713788};
+constexpr std::array kExp = {1.0,
+                             1.0,
+                             0.4999999403953552,
+                             0.1666651964187622,
+                             0.04166839271783829,
+                             0.008368750102818012,
+                             0.0013814485864713788};
 // e^2r for r up to ln 2 / 4: the coefficients above, with powers of two.
-constexpr std::array kExpTwice = {1.0,          2.0,          4 * kExp[0], 8 * kExp[1],
-                                  16 * kExp[2], 32 * kExp[3], 64 * kExp[4]};
+constexpr std::array kExpTwice = {1.0,          2.0,          4 * kExp[2], 8 * kExp[3],
+                                  16 * kExp[4], 32 * kExp[5], 64 * kExp[6]};
 constexpr std::array kTanh = {-0.33333316445350647, 0.13332585990428925, -0.053852278739213943,
                               0.021071558818221092, -0.006274082697927952};
 constexpr std::array kLog = {0.3333321213722229,   -0.24999810755252838, 0.20010514557361603,
@@ -39,8 +44,7 @@ constexpr std::array kLogErfc = {
 Term exp_within(Term x) {
     const Term n = fma(x, kLog2E, number(x, kRounder)) - kRounder;
     const Term r = fma(n, -kLn2Low, fma(n, -kLn2High, x));
-    const Term tail = polynomial(r, kExp);
-    return scale2(fma(r * r, tail, r) + 1.0, n);
+    return scale2(polynomial(r, kExp), n);
 }
 
 }  // namespace
@@ -88,7 +92,7 @@ std::optional<Term> expand_tanh(std::span<const Term> operands) {
     const Term r = fma(n, -kLn2 / 2, cut);
     const Term power = scale2(polynomial(r, kExpTwice), n);
     const Term far = 1.0 - 2.0 / (power + 1.0);
-    return select(size < 0.55, near_zero, copysign(far, x));
+    return copysign(select(size < 0.55, near_zero, far), x);  // -0 of -0
 }
 
 std::optional<Term> expand_erf(std::span<const Term> operands) {
@@ -100,7 +104,7 @@ std::optional<Term> expand_erf(std::span<const Term> operands) {
     const Term size = abs(x);
     const Term cut = select(size > 4.0, number(x, 4.0), size);
     const Term far = 1.0 - exp_within(polynomial(cut, kLogErfc));
-    return select(size < 0.9375, near_zero, copysign(far, x));
+    return copysign(select(size < 0.9375, near_zero, far), x);
 }
 
 }  // namespace lazuli::ops

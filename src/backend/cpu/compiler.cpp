@@ -169,8 +169,25 @@ void Code::set_grains(const codegen::Kernel& kernel) {
     }
 }
 
+namespace {
+
+/// Whether some buffer holds elements of f16: they are converted by instructions that old
+/// processors lack.
+bool has_halves(const codegen::Kernel& kernel) {
+    return std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
+                       [](const codegen::KernelBuffer& b) { return b.dtype == DType::f16; }) ||
+           kernel.str().find(": f16") != std::string::npos;
+}
+bool converts_halves() {
+    __builtin_cpu_init();
+    return vector_width() > 128 && __builtin_cpu_supports("f16c") != 0;
+}
+
+}  // namespace
+
 std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
     if (!codegen::is_compilable(kernel) || module().compile == nullptr) return nullptr;
+    if (!converts_halves() && has_halves(kernel)) return nullptr;
     static std::mutex mutex;
     static auto& known = *new std::unordered_map<std::string, std::weak_ptr<const Code>>;
     codegen::Kernel copy = kernel;
@@ -182,22 +199,28 @@ std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
             if (auto code = at->second.lock()) return code;
         }
     }
-    LazuliCompileReply reply = compile(text, false);
     std::shared_ptr<Code> code;
     try {
-        code = std::make_shared<Code>(std::span(reply.object, reply.object_bytes),
-                                      codegen::phases_of(kernel));
-    } catch (...) {
-        module().free(&reply);
-        throw;
+        code = std::make_shared<Code>(object_of(copy), codegen::phases_of(kernel));
+    } catch (const Error& e) {
+        // It can still be interpreted; that this is slow should not be a riddle.
+        if (env::flag(env::Var::strict)) throw;
+        fmt::print(stderr, "lazuli: a kernel is interpreted: {}\n", e.what());
+        return nullptr;
     }
-    module().free(&reply);
     code->set_grains(kernel);
     const std::scoped_lock lock(mutex);
     if (known.size() > 4096)
         std::erase_if(known, [](const auto& pair) { return pair.second.expired(); });
     known[text] = code;
     return code;
+}
+
+std::vector<char> object_of(const codegen::Kernel& kernel) {
+    LazuliCompileReply reply = compile(kernel.str(), false);
+    std::vector<char> out(reply.object, reply.object + reply.object_bytes);
+    module().free(&reply);
+    return out;
 }
 
 std::string assembly_of(const codegen::Kernel& kernel) {

@@ -36,6 +36,9 @@ class Code {
 /// kernel holds what it does not know.
 std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel);
 
+/// The object file that the compiler makes of a kernel; there must be one.
+std::vector<char> object_of(const codegen::Kernel& kernel);
+
 /// The assembly of a kernel, for people; empty where there is none.
 std::string assembly_of(const codegen::Kernel& kernel);
 

@@ -24,7 +24,15 @@ struct Prepared {
 // Results of reductions that pass from phase to phase of one kernel.
 constexpr std::size_t kPassedValues = 64;
 
-void launch(const cpu::Code& code, std::span<void* const> buffers) {
+void launch(const cpu::Code& code, const codegen::Kernel& kernel, std::span<void* const> given) {
+    std::vector<void*> buffers(given.begin(), given.end());
+    std::vector<std::vector<double>> scratch;
+    for (std::size_t i = given.size(); i < kernel.buffers.size(); ++i)
+        buffers.push_back(scratch
+                              .emplace_back(static_cast<std::size_t>(kernel.buffers[i].elements) *
+                                                size_of(kernel.buffers[i].dtype) / sizeof(double) +
+                                            1)
+                              .data());
     struct Call {
         const cpu::Code::Part* part;
         void* const* buffers;
@@ -78,7 +86,7 @@ class Cpu final : public Backend {
         return run_steps(*this, steps, params,
                          [&](std::size_t step, std::span<void* const> buffers) {
                              if (code[step] != nullptr) {
-                                 launch(*code[step], buffers);
+                                 launch(*code[step], *all[step].kernel, buffers);
                              } else {
                                  codegen::interpret(*all[step].kernel, buffers);
                              }

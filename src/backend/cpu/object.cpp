@@ -36,6 +36,7 @@ void* library_address(std::string_view name) {
     if (name == "tanh") return reinterpret_cast<void*>(static_cast<One>(std::tanh));
     if (name == "erf") return reinterpret_cast<void*>(static_cast<One>(std::erf));
     if (name == "floor") return reinterpret_cast<void*>(static_cast<One>(std::floor));
+    if (name == "floorf") return reinterpret_cast<void*>(static_cast<float (*)(float)>(std::floor));
     if (name == "pow") return reinterpret_cast<void*>(static_cast<Two>(std::pow));
     if (name == "lazuli_scale2") return reinterpret_cast<void*>(&scale2);
     if (name == "fma")
