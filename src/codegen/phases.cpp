@@ -32,6 +32,62 @@ std::vector<Phase> phases_of(const Kernel& kernel) {
     return out;
 }
 
+std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable) {
+    const auto at = [&](std::int64_t number) {
+        return index.substitute([&](Expr v) -> std::optional<Expr> {
+            if (!(v == variable)) return std::nullopt;
+            return v * 0 + number;
+        });
+    };
+    const Expr rest = at(0);
+    const auto step = (at(1) - rest).constant();
+    return step && rest + variable * *step == index ? step : std::nullopt;
+}
+
+namespace {
+
+bool is_loop(const Statement& s) {
+    return s.kind == StatementKind::parallel || s.kind == StatementKind::serial ||
+           s.kind == StatementKind::reduce;
+}
+
+/// Counts the accesses within a loop's loops that go from neighbour to neighbour: along `across`,
+/// or along the innermost variable. False where something depends on `across` that must not.
+bool count_neighbours(const Block& block, const Expr& across, const Expr* inner, int& for_across,
+                      int& for_inner) {
+    for (const Statement& s : block) {
+        if (s.kind == StatementKind::bind) return false;
+        if (s.index && inner != nullptr &&
+            (s.kind == StatementKind::load || s.kind == StatementKind::store)) {
+            if (step_along(*s.index, across) == 1) ++for_across;
+            if (step_along(*s.index, *inner) == 1) ++for_inner;
+        }
+        // A store that does not move with the variable means its last step.
+        if (s.kind == StatementKind::store && step_along(*s.index, across) == 0) return false;
+        for (const Count& c : s.counts) {
+            const auto vars = c.size.vars();
+            if (std::find(vars.begin(), vars.end(), across) != vars.end()) return false;
+        }
+        if (is_loop(s) &&
+            !count_neighbours(s.body, across, &s.counts.back().variable, for_across, for_inner))
+            return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool vectorizes_across(const Statement& loop) {
+    if (loop.kind == StatementKind::reduce ||
+        std::none_of(loop.body.begin(), loop.body.end(), is_loop))
+        return false;
+    int for_across = 0;
+    int for_inner = 0;
+    const Expr& variable = loop.counts.back().variable;
+    if (!count_neighbours(loop.body, variable, nullptr, for_across, for_inner)) return false;
+    return for_across > for_inner;
+}
+
 const char* library_function(const OpDef& def) {
     for (const char* name : {"exp", "log", "tanh", "erf", "pow"}) {
         if (def.name == name) return name;

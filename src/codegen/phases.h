@@ -19,6 +19,13 @@ struct Phase {
 /// The phases of a kernel, in order. Statements that only compute belong to those that need them.
 std::vector<Phase> phases_of(const Kernel& kernel);
 
+/// Whether a loop that holds loops is vectorised along its own variable, and not they along theirs:
+/// elements that lie side by side in memory are then computed side by side.
+bool vectorizes_across(const Statement& loop);
+
+/// How far an index moves when a variable does, where that is the same everywhere.
+std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable);
+
 /// Whether code generators know all that the kernel does: elements are real numbers, and functions
 /// are primitives or the C library's.
 bool is_compilable(const Kernel& kernel);

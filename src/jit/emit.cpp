@@ -306,15 +306,7 @@ class Emitter {
             simple = simple && v.node() == lane_variable_;
         }
         if (!out.varies || !simple) return out;
-        const auto at = [&](std::int64_t number) {
-            return e.substitute([&](Expr v) -> std::optional<Expr> {
-                if (v.node() != lane_variable_) return std::nullopt;
-                return v * 0 + number;
-            });
-        };
-        const Expr rest = at(0);
-        const auto step = (at(1) - rest).constant();
-        if (step && rest + Expr(lane_variable_) * *step == e) out.step = step;
+        out.step = codegen::step_along(e, Expr(lane_variable_));
         return out;
     }
     /// The index at the first lane.
@@ -567,6 +559,14 @@ class Emitter {
         while (factor > one / 4 && factor / 2 >= steps) factor /= 2;
         return std::max(factor, 1);
     }
+    /// The same for a loop that holds loops: their accumulators are vectors too.
+    int across_factor(const Statement& s) {
+        int factor = 2 * options_.width / 32;
+        const std::int64_t steps =
+            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        while (factor > 1 && factor / 2 >= steps) factor /= 2;
+        return factor;
+    }
     /// The most values of a block that are needed later at some place, constants not counted.
     static int most_alive(const Block& block) {
         std::unordered_map<ValueId, std::size_t> last;
@@ -595,7 +595,10 @@ class Emitter {
         const auto body = [&] {
             for (const Statement& inner : s.body) statement(inner);
         };
-        if (is_vectorizable(s)) return vectorized(counter, begin, end, factor_for(s), body);
+        if (factor_ == 1 && is_vectorizable(s))
+            return vectorized(counter, begin, end, factor_for(s), body);
+        if (factor_ == 1 && codegen::vectorizes_across(s))
+            return vectorized(counter, begin, end, across_factor(s), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
             body();
@@ -605,9 +608,9 @@ class Emitter {
     // ---- reductions
 
     void reduce(const Statement& s) {
+        if (factor_ > 1) return reduce_across(s);
         const int lanes = s.lanes;
         std::vector<Value*> rooms;
-        std::vector<Value*> starts;
         for (const Accumulator& a : s.accumulators) {
             llvm::Type* type = type_of(a.dtype);
             if (lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
@@ -636,6 +639,55 @@ class Emitter {
             if (lanes > 1) total = build_.CreateExtractElement(total, std::uint64_t{0});
             values_[s.results[k]] = total;
         }
+    }
+
+    /// Many reductions side by side: each of their lanes is a vector, in memory, since which one a
+    /// step belongs to is known by its number.
+    void reduce_across(const Statement& s) {
+        std::vector<Value*> rooms;
+        const auto place = [&](std::size_t k, Value* lane) {
+            return build_.CreateGEP(wide(type_of(s.accumulators[k].dtype)), rooms[k], lane);
+        };
+        for (const Accumulator& a : s.accumulators) {
+            llvm::Type* type = wide(type_of(a.dtype));
+            rooms.push_back(
+                room_for(llvm::ArrayType::get(type, static_cast<std::uint64_t>(s.lanes))));
+            Value* init = splat(constant(a.init, a.dtype));
+            for (int lane = 0; lane < s.lanes; ++lane)
+                build_.CreateStore(init, place(rooms.size() - 1, integer(lane)));
+        }
+        count_across(s, 0, [&](Value* last) {
+            for (const Statement& inner : s.body) statement(inner);
+            Value* lane = s.lanes == 1 ? integer(0) : build_.CreateURem(last, integer(s.lanes));
+            for (std::size_t k = 0; k < rooms.size(); ++k) {
+                const Accumulator& a = s.accumulators[k];
+                Value* at = place(k, lane);
+                Value* before = build_.CreateLoad(wide(type_of(a.dtype)), at);
+                build_.CreateStore(primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
+                                             {before, splat(yielded(s, k))}),
+                                   at);
+            }
+        });
+        for (std::size_t k = 0; k < rooms.size(); ++k) {
+            const Accumulator& a = s.accumulators[k];
+            std::vector<Value*> lanes;
+            for (int lane = 0; lane < s.lanes; ++lane)
+                lanes.push_back(build_.CreateLoad(wide(type_of(a.dtype)), place(k, integer(lane))));
+            for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
+                for (std::size_t i = 0; i < half; ++i)
+                    lanes[i] = primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
+                                         {lanes[i], lanes[i + half]});
+            }
+            values_[s.results[k]] = lanes[0];
+        }
+    }
+    void count_across(const Statement& s, std::size_t level,
+                      const std::function<void(Value*)>& body) {
+        count(integer(0), index(s.counts[level].size), 1, [&](Value* at) {
+            variables_[s.counts[level].variable.node()] = at;
+            if (level + 1 == s.counts.size()) return body(at);
+            count_across(s, level + 1, body);
+        });
     }
 
     Value* room_for(llvm::Type* type) {

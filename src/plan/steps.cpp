@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/env.h"
+#include "codegen/collapse.h"
 #include "codegen/lower.h"
 #include "codegen/spell.h"
 #include "optimize/pipeline.h"
@@ -62,8 +63,7 @@ Steps make_steps(const Program& program) {
                 step.buffers.push_back(operation.input(k));
             step.buffers.push_back(step.outputs[0]);
         } else {
-            codegen::Lowered lowered = codegen::lower(out.program, grouped.group, "kernel");
-            codegen::spell_out(lowered.kernel);
+            codegen::Lowered lowered = make_kernel(out.program, grouped.group, "kernel");
             step.buffers = std::move(lowered.buffers);
             auto& shared = known[lowered.kernel.str()];
             if (shared == nullptr) {
@@ -73,10 +73,19 @@ Steps make_steps(const Program& program) {
             }
             step.kernel = shared;
         }
+        step.group = std::move(grouped.group);
         out.all.push_back(std::move(step));
     }
     out.kernels = known.size();
     find_dying(out);
+    return out;
+}
+
+codegen::Lowered make_kernel(const Program& program, const codegen::Group& group,
+                             std::string name) {
+    codegen::Lowered out = codegen::lower(program, group, std::move(name));
+    codegen::collapse_loops(out.kernel);
+    codegen::spell_out(out.kernel);
     return out;
 }
 

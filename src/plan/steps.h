@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/lower.h"
 #include "lazuli/program.h"
 
 namespace lazuli::plan {
@@ -17,6 +17,7 @@ struct Step {
     std::vector<ValueRef> buffers;                  // one for each of the kernel's
     std::vector<ValueRef> outputs;
     std::vector<std::uint32_t> dying;  // operations whose values end here
+    codegen::Group group;              // what it computes
     std::string text;                  // for people
 };
 
@@ -33,5 +34,8 @@ struct Steps {
 
 /// The steps of a program without composites: optimised, grouped, lowered.
 Steps make_steps(const Program& program);
+
+/// The kernel of a group as backends run it: lowered, its loops joined, spelled out.
+codegen::Lowered make_kernel(const Program& program, const codegen::Group& group, std::string name);
 
 }  // namespace lazuli::plan

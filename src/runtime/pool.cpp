@@ -59,25 +59,26 @@ class Pool {
    public:
     explicit Pool(int threads) {
         for (int i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
-        workers_ = threads - 1;
     }
 
     void run(const Job& job) {
         job_ = job;
         next_.store(0, std::memory_order_relaxed);
-        working_.store(workers_, std::memory_order_relaxed);
+        const std::uint64_t open = ((state_.load(std::memory_order_relaxed) >> kRoundShift) + 1)
+                                   << kRoundShift;
+        state_.store(open, std::memory_order_release);
         round_.fetch_add(1, std::memory_order_release);
         round_.notify_all();
         work();
-        // The others are about to be done: pieces are small. A worker that was not woken yet finds
-        // nothing left, but must have looked before the next job is set.
-        for (int i = 0; working_.load(std::memory_order_acquire) != 0; ++i) {
+        // Who has not started by now will not; who has is about to be done, since pieces are small.
+        std::uint64_t now = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+        for (int i = 0; (now & kCount) != 0; ++i) {
             if (i < kSpins) {
                 __builtin_ia32_pause();
             } else {
-                const int left = working_.load(std::memory_order_acquire);
-                if (left != 0) working_.wait(left, std::memory_order_acquire);
+                state_.wait(now, std::memory_order_acquire);
             }
+            now = state_.load(std::memory_order_acquire);
         }
     }
 
@@ -101,15 +102,29 @@ class Pool {
                 __builtin_ia32_pause();
             round_.wait(seen, std::memory_order_acquire);
             seen = round_.load(std::memory_order_acquire);
+            if (!join()) continue;
             work();
-            if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) working_.notify_one();
+            const std::uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+            if ((before & kClosed) != 0 && (before & kCount) == 1) state_.notify_one();
         }
     }
+    /// Counts the thread among those that work, unless the job is over.
+    bool join() {
+        std::uint64_t now = state_.load(std::memory_order_acquire);
+        while ((now & kClosed) == 0) {
+            if (state_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
+        }
+        return false;
+    }
+
+    // The job's number, whether it takes nobody any more, and how many others work at it.
+    static constexpr int kRoundShift = 32;
+    static constexpr std::uint64_t kClosed = std::uint64_t{1} << 31;
+    static constexpr std::uint64_t kCount = kClosed - 1;
 
     Job job_;
-    int workers_ = 0;
     std::atomic<std::int64_t> next_{0};
-    std::atomic<int> working_{0};
+    std::atomic<std::uint64_t> state_{kClosed};
     std::atomic<std::uint32_t> round_{0};
 };
 

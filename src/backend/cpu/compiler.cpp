@@ -164,6 +164,8 @@ void Code::set_grains(const codegen::Kernel& kernel) {
         auto grain = static_cast<std::int64_t>(kPieceCycles / each);
         // Not so many pieces that handing them out shows, and whole cache lines each.
         grain = std::max<std::int64_t>({grain, part.phase.steps / 256, 1});
+        if (codegen::vectorizes_across(kernel.body[part.phase.first]))
+            grain = std::max<std::int64_t>(grain, 64);
         if (grain > 64) grain = grain / 64 * 64;
         part.grain = grain;
     }

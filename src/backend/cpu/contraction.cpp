@@ -1,0 +1,211 @@
+#include "backend/cpu/contraction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "backend/cpu/gemm.h"
+#include "lazuli/error.h"
+#include "runtime/memory.h"
+#include "runtime/pool.h"
+
+namespace lazuli::cpu {
+
+namespace {
+
+// Results of reductions that pass from phase to phase of one kernel.
+constexpr std::size_t kPassedValues = 64;
+
+void throw_bad_index(const std::array<std::int64_t, 3>& status) {
+    throw ExecutionError(
+        "gather", fmt::format("index {} is out of range for an axis of {}", status[1], status[2]));
+}
+
+/// Memory for as long as a step runs.
+using Scratch = std::vector<BufferPtr>;
+char* take(Scratch& scratch, std::int64_t bytes) {
+    scratch.push_back(allocate_host(Device(), static_cast<std::size_t>(bytes)));
+    return static_cast<char*>(scratch.back()->host_mutable());
+}
+
+}  // namespace
+
+void launch(const Runnable& runnable, std::span<void* const> given) {
+    const codegen::Kernel& kernel = *runnable.kernel;
+    if (runnable.code == nullptr) return codegen::interpret(kernel, given);
+    std::vector<void*> buffers(given.begin(), given.end());
+    Scratch scratch;
+    for (std::size_t i = given.size(); i < kernel.buffers.size(); ++i)
+        buffers.push_back(
+            take(scratch, kernel.buffers[i].elements *
+                              static_cast<std::int64_t>(size_of(kernel.buffers[i].dtype))));
+    struct Call {
+        const Code::Part* part;
+        void* const* buffers;
+        std::array<std::int64_t, kPassedValues> values;
+        std::array<std::int64_t, 3> status{};
+        std::atomic_flag told = ATOMIC_FLAG_INIT;
+    } call{.part = nullptr, .buffers = buffers.data(), .values = {}};
+    for (const Code::Part& part : runnable.code->parts()) {
+        call.part = &part;
+        runtime::share_out(
+            part.phase.steps, part.grain,
+            [](void* data, std::int64_t begin, std::int64_t end) {
+                auto& c = *static_cast<Call*>(data);
+                std::array<std::int64_t, 3> status{};
+                c.part->run(c.buffers, begin, end, c.values.data(), status.data());
+                if (status[0] != 0 && !c.told.test_and_set()) c.status = status;
+            },
+            &call);
+        if (call.status[0] != 0) throw_bad_index(call.status);
+    }
+}
+
+std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
+                                                       const plan::Step& step) {
+    const auto found = plan::find_contraction(program, step.group);
+    if (!found) return nullptr;
+    auto out = std::make_unique<ContractionStep>();
+    out->plan_ = *found;
+    out->dtype_ = program.spec(found->product).dtype;
+    if (!multiplies(out->dtype_)) return nullptr;
+    // Nothing to multiply: a kernel writes what there is.
+    bool empty = found->rows.size == 0 || found->columns.size == 0 || found->depth.size == 0;
+    for (const plan::ProductAxis& axis : found->batch) empty = empty || axis.size == 0;
+    if (empty) return nullptr;
+    out->buffers_ = step.buffers;
+    const auto runnable = [&](const codegen::Group& group) {
+        codegen::Lowered lowered = plan::make_kernel(program, group, "part");
+        Runnable made;
+        made.code = code_of(lowered.kernel);
+        made.kernel = std::make_shared<const codegen::Kernel>(std::move(lowered.kernel));
+        made.buffers = std::move(lowered.buffers);
+        return made;
+    };
+    const plan::ProductOperand* operands[] = {&found->left, &found->right};
+    for (std::size_t side = 0; side < 2; ++side) {
+        Side& s = out->sides_[side];
+        s.operand = *operands[side];
+        if (s.operand.prologue.operations.empty()) continue;
+        s.prologue = runnable(s.operand.prologue);
+        s.bytes = program.spec(s.operand.value).nbytes();
+    }
+    if (found->epilogue.operations.empty()) return out;
+    out->epilogue_ = runnable(found->epilogue);
+    const Runnable& epilogue = *out->epilogue_;
+    if (epilogue.code != nullptr && epilogue.code->parts().size() == 1 &&
+        epilogue.code->parts()[0].phase.parallel) {
+        std::int64_t rows = found->rows.size;
+        for (const plan::ProductAxis& axis : found->batch) rows *= axis.size;
+        const std::int64_t steps = epilogue.code->parts()[0].phase.steps;
+        const Shape shape = program.spec(found->epilogue.outputs[0]).shape;
+        // Steps are rows, or elements, in their order.
+        const bool same_shape = shape == program.spec(found->product).shape;
+        if (same_shape && (steps == rows || steps == rows * found->columns.size))
+            out->steps_a_row_ = steps / rows;
+    }
+    return out;
+}
+
+namespace {
+
+/// Elements of f32 as f16 or bf16.
+void round_to(DType dtype, const float* from, std::int64_t count, void* to) {
+    const auto convert_all = [&](auto* out) {
+        using T = std::remove_reference_t<decltype(*out)>;
+        for (std::int64_t i = 0; i < count; ++i) out[i] = T(static_cast<double>(from[i]));
+    };
+    if (dtype == DType::f16) {
+        convert_all(static_cast<Half*>(to));
+    } else {
+        convert_all(static_cast<BFloat16*>(to));
+    }
+}
+
+}  // namespace
+
+void ContractionStep::multiply_batch(const char* left, const char* right, char* result,
+                                     std::int64_t batch,
+                                     std::span<void* const> epilogue_buffers) const {
+    const auto size = static_cast<std::int64_t>(size_of(dtype_));
+    std::int64_t left_offset = sides_[0].operand.offset;
+    std::int64_t right_offset = sides_[1].operand.offset;
+    std::int64_t rest = batch;
+    for (std::size_t i = plan_.batch.size(); i-- > 0;) {
+        const plan::ProductAxis& axis = plan_.batch[i];
+        left_offset += rest % axis.size * axis.left;
+        right_offset += rest % axis.size * axis.right;
+        rest /= axis.size;
+    }
+    const std::int64_t m = plan_.rows.size;
+    const std::int64_t n = plan_.columns.size;
+    char* own = result + batch * m * n * size;
+    // Narrow elements are summed up in f32 beside the result, and rounded row by row.
+    Scratch scratch;
+    const bool rounds = product_type(dtype_) != dtype_;
+    const Product product{
+        .dtype = dtype_,
+        .m = m,
+        .n = n,
+        .k = plan_.depth.size,
+        .a = {left + left_offset * size, plan_.rows.left, plan_.depth.left},
+        .b = {right + right_offset * size, plan_.depth.right, plan_.columns.right},
+        .result = rounds ? take(scratch, m * n * 4) : own,
+    };
+    if (epilogue_buffers.empty() && !rounds) return multiply(product);
+    multiply(product, [&](std::int64_t first, std::int64_t behind) {
+        if (rounds)
+            round_to(dtype_, static_cast<const float*>(product.result) + first * n,
+                     (behind - first) * n, own + first * n * size);
+        if (epilogue_buffers.empty()) return;
+        std::array<std::int64_t, kPassedValues> values{};
+        std::array<std::int64_t, 3> status{};
+        epilogue_->code->parts()[0].run(epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
+                                        (batch * m + behind) * steps_a_row_, values.data(),
+                                        status.data());
+    });
+}
+
+void ContractionStep::run(std::span<void* const> buffers) const {
+    Scratch scratch;
+    const auto address = [&](ValueRef v) -> void* {
+        const auto at = std::find(buffers_.begin(), buffers_.end(), v);
+        if (at == buffers_.end()) throw InternalError("a value that the step does not have");
+        return buffers[static_cast<std::size_t>(at - buffers_.begin())];
+    };
+    const char* operands[2];
+    for (std::size_t side = 0; side < 2; ++side) {
+        const Side& s = sides_[side];
+        if (!s.prologue) {
+            operands[side] = static_cast<const char*>(address(s.operand.value));
+            continue;
+        }
+        char* room = take(scratch, s.bytes);
+        std::vector<void*> own;
+        for (const ValueRef v : s.prologue->buffers)
+            own.push_back(v == s.operand.value ? room : address(v));
+        launch(*s.prologue, own);
+        operands[side] = room;
+    }
+    std::int64_t batches = 1;
+    for (const plan::ProductAxis& axis : plan_.batch) batches *= axis.size;
+    char* result = nullptr;
+    std::vector<void*> behind;
+    if (epilogue_) {
+        result = take(scratch, batches * plan_.rows.size * plan_.columns.size *
+                                   static_cast<std::int64_t>(size_of(dtype_)));
+        for (const ValueRef v : epilogue_->buffers)
+            behind.push_back(v == plan_.product ? result : address(v));
+    } else {
+        result = static_cast<char*>(address(plan_.product));
+    }
+    const bool in_cache = steps_a_row_ > 0;
+    for (std::int64_t batch = 0; batch < batches; ++batch)
+        multiply_batch(operands[0], operands[1], result, batch,
+                       in_cache ? std::span<void* const>(behind) : std::span<void* const>());
+    if (epilogue_ && !in_cache) launch(*epilogue_, behind);
+}
+
+}  // namespace lazuli::cpu

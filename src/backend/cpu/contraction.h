@@ -1,0 +1,51 @@
+#pragma once
+
+// A contraction with what comes before and behind it, on the CPU.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/compiler.h"
+#include "plan/contraction.h"
+#include "plan/steps.h"
+
+namespace lazuli::cpu {
+
+/// A kernel and its code; null where it is interpreted.
+struct Runnable {
+    std::shared_ptr<const codegen::Kernel> kernel;
+    std::shared_ptr<const Code> code;
+    std::vector<ValueRef> buffers;
+};
+
+/// Runs a kernel, on all threads. `buffers` has one address for each of the kernel's that is not
+/// scratch.
+void launch(const Runnable& runnable, std::span<void* const> buffers);
+
+class ContractionStep {
+   public:
+    /// None where the group is no contraction that is multiplied here.
+    static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step);
+
+    /// Runs it; `buffers` are the step's.
+    void run(std::span<void* const> buffers) const;
+
+   private:
+    struct Side {
+        plan::ProductOperand operand;
+        std::optional<Runnable> prologue;
+        std::int64_t bytes = 0;  // of what the prologue makes
+    };
+    void multiply_batch(const char* left, const char* right, char* result, std::int64_t batch,
+                        std::span<void* const> epilogue_buffers) const;
+
+    plan::Contraction plan_;
+    std::vector<ValueRef> buffers_;  // the step's
+    DType dtype_ = DType::f32;
+    Side sides_[2];
+    std::optional<Runnable> epilogue_;
+    std::int64_t steps_a_row_ = 0;  // of the epilogue's loop; 0: it runs behind the whole product
+};
+
+}  // namespace lazuli::cpu

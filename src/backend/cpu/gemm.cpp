@@ -1,0 +1,287 @@
+#include "backend/cpu/gemm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "base/convert.h"
+#include "lazuli/error.h"
+#include "runtime/pool.h"
+
+namespace lazuli::cpu {
+
+namespace {
+
+/// The kernel: a tile of `Rows` x `Columns` of the result, += or = the product of two packed
+/// panels. Written on vectors of a fixed number of elements; the compiler makes of them what the
+/// target has.
+template <class T, int Lanes>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(Lanes * sizeof(T))));
+};
+
+template <class T, int Lanes, int Rows, int Vectors>
+inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T* a, const T* b,
+                                                         T* result, std::int64_t stride,
+                                                         bool adds) {
+    using Vector = typename VectorOf<T, Lanes>::type;
+    Vector sum[Rows][Vectors];
+#pragma GCC unroll 32
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < Vectors; ++j) sum[i][j] = Vector{};
+    }
+    for (std::int64_t p = 0; p < k; ++p, a += Rows, b += Vectors * Lanes) {
+        Vector row[Vectors];
+#pragma GCC unroll 4
+        for (int j = 0; j < Vectors; ++j) std::memcpy(&row[j], b + j * Lanes, sizeof(Vector));
+#pragma GCC unroll 32
+        for (int i = 0; i < Rows; ++i) {
+            const Vector factor = a[i] - Vector{};
+#pragma GCC unroll 4
+            for (int j = 0; j < Vectors; ++j) sum[i][j] += factor * row[j];
+        }
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < Vectors; ++j) {
+            T* at = result + i * stride + j * Lanes;
+            Vector before{};
+            if (adds) std::memcpy(&before, at, sizeof(Vector));
+            const Vector after = before + sum[i][j];
+            std::memcpy(at, &after, sizeof(Vector));
+        }
+    }
+}
+
+/// A kernel and the tile it computes.
+template <class T>
+struct Tile {
+    int rows;
+    int columns;
+    void (*multiply)(std::int64_t k, const T* a, const T* b, T* result, std::int64_t stride,
+                     bool adds);
+};
+
+#define LAZULI_TILE(name, features, T, lanes, rows, vectors)                                       \
+    __attribute__((target(features))) void name(std::int64_t k, const T* a, const T* b, T* result, \
+                                                std::int64_t stride, bool adds) {                  \
+        multiply_tile<T, lanes, rows, vectors>(k, a, b, result, stride, adds);                     \
+    }
+LAZULI_TILE(tile_f32_512, "avx512f,avx512vl", float, 16, 14, 2)
+LAZULI_TILE(tile_f64_512, "avx512f,avx512vl", double, 8, 14, 2)
+LAZULI_TILE(tile_f32_256, "avx2,fma", float, 8, 6, 2)
+LAZULI_TILE(tile_f64_256, "avx2,fma", double, 4, 6, 2)
+LAZULI_TILE(tile_f32_128, "sse2", float, 4, 4, 2)
+LAZULI_TILE(tile_f64_128, "sse2", double, 2, 4, 2)
+#undef LAZULI_TILE
+
+template <class T>
+Tile<T> choose_tile() {
+    __builtin_cpu_init();
+    constexpr bool single = std::is_same_v<T, float>;
+    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+        if constexpr (single) return {14, 32, tile_f32_512};
+        if constexpr (!single) return {14, 16, tile_f64_512};
+    }
+    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
+        if constexpr (single) return {6, 16, tile_f32_256};
+        if constexpr (!single) return {6, 8, tile_f64_256};
+    }
+    if constexpr (single) return {4, 8, tile_f32_128};
+    if constexpr (!single) return {4, 4, tile_f64_128};
+}
+
+// A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
+// rows) in the second, all panels of b together in the third.
+constexpr std::int64_t kDepth = 256;
+constexpr std::int64_t kRowTiles = 16;
+constexpr std::int64_t kWidth = 4096;
+// Products of fewer multiplications run on the calling thread; larger ones in about as many blocks.
+constexpr double kLittle = 1e5;
+constexpr std::int64_t kBlocks = 4;
+
+template <class T>
+struct Packed {
+    explicit Packed(std::int64_t count) {
+        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 127) / 64 * 64;
+        data.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+        if (data == nullptr) throw OutOfMemory("no memory to pack a matrix", bytes, 0);
+    }
+    struct Free {
+        void operator()(T* p) const { std::free(p); }
+    };
+    std::unique_ptr<T, Free> data;
+};
+
+/// Room that a thread keeps for blocks of a.
+template <class T>
+T* thread_room(std::int64_t count) {
+    static thread_local std::unique_ptr<Packed<T>> room;
+    static thread_local std::int64_t size = 0;
+    if (size < count) {
+        room = std::make_unique<Packed<T>>(count);
+        size = count;
+    }
+    return room->data.get();
+}
+
+template <class T, class From>
+T element(const From* at) {
+    if constexpr (std::is_same_v<T, From>) {
+        return *at;
+    } else {
+        return static_cast<T>(*at);
+    }
+}
+
+/// Packs `count` rows or columns, `width` to a panel, `depth` elements each; what is missing of the
+/// last panel is 0. `across` is the step from one row or column to the next, `along` within it.
+template <class T, class From>
+void pack(const From* from, std::int64_t across, std::int64_t along, std::int64_t count,
+          std::int64_t depth, int width, T* to) {
+    for (std::int64_t first = 0; first < count; first += width) {
+        const std::int64_t here = std::min<std::int64_t>(width, count - first);
+        const From* start = from + first * across;
+        if (across == 1 && here == width) {
+            for (std::int64_t p = 0; p < depth; ++p, to += width) {
+                const From* row = start + p * along;
+                for (int i = 0; i < width; ++i) to[i] = element<T>(row + i);
+            }
+            continue;
+        }
+        if (here < width) std::fill_n(to, depth * width, T{});
+        // One row after the other, so that what lies side by side is read so.
+        for (std::int64_t i = 0; i < here; ++i) {
+            const From* row = start + i * across;
+            T* column = to + i;
+            for (std::int64_t p = 0; p < depth; ++p)
+                column[p * width] = element<T>(row + p * along);
+        }
+        to += depth * width;
+    }
+}
+
+template <class T, class From>
+class Multiplication {
+   public:
+    Multiplication(const Product& product,
+                   const std::function<void(std::int64_t, std::int64_t)>& finished)
+        : p_(product), finished_(finished), tile_(choose_tile<T>()) {
+        rows_ = tile_.rows * kRowTiles;
+        // Where there are few rows, blocks of fewer, so that all threads have one; where there is
+        // little work, one.
+        const double work = static_cast<double>(p_.m) * static_cast<double>(p_.n * p_.k);
+        if (work < kLittle) {
+            rows_ = std::max<std::int64_t>(p_.m, tile_.rows);
+            return;
+        }
+        while (rows_ > tile_.rows && p_.m < 2 * rows_ * kBlocks) rows_ -= tile_.rows;
+    }
+
+    void run() {
+        const std::int64_t width = std::min(p_.n, kWidth);
+        const std::int64_t panels = (width + tile_.columns - 1) / tile_.columns;
+        const Packed<T> room(panels * tile_.columns * std::min(p_.k, kDepth));
+        packed_b_ = room.data.get();
+        for (column_ = 0; column_ < p_.n; column_ += kWidth) {
+            columns_ = std::min(kWidth, p_.n - column_);
+            for (depth_ = 0; depth_ < p_.k; depth_ += kDepth) {
+                depths_ = std::min(kDepth, p_.k - depth_);
+                runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 8, pack_b, this);
+                runtime::share_out((p_.m + rows_ - 1) / rows_, 1, multiply_rows, this);
+            }
+        }
+    }
+
+   private:
+    static void pack_b(void* data, std::int64_t begin, std::int64_t end) {
+        auto& self = *static_cast<Multiplication*>(data);
+        const int width = self.tile_.columns;
+        const std::int64_t first = begin * width;
+        const std::int64_t count = std::min(end * width, self.columns_) - first;
+        const auto* from = static_cast<const From*>(self.p_.b.data) +
+                           (self.column_ + first) * self.p_.b.column_stride +
+                           self.depth_ * self.p_.b.row_stride;
+        pack<T>(from, self.p_.b.column_stride, self.p_.b.row_stride, count, self.depths_, width,
+                self.packed_b_ + first * self.depths_);
+    }
+
+    static void multiply_rows(void* data, std::int64_t begin, std::int64_t end) {
+        auto& self = *static_cast<Multiplication*>(data);
+        for (std::int64_t block = begin; block < end; ++block)
+            self.multiply_block(block * self.rows_, std::min((block + 1) * self.rows_, self.p_.m));
+    }
+
+    void multiply_block(std::int64_t first, std::int64_t behind) {
+        const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
+        T* packed_a = thread_room<T>(tiles * tile_.rows * depths_);
+        const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
+                           depth_ * p_.a.column_stride;
+        pack<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths_, tile_.rows,
+                packed_a);
+        auto* result = static_cast<T*>(p_.result);
+        alignas(64) T edge[14 * 32];
+        for (std::int64_t column = 0; column < columns_; column += tile_.columns) {
+            const T* b = packed_b_ + column * depths_;
+            const std::int64_t width = std::min<std::int64_t>(tile_.columns, columns_ - column);
+            for (std::int64_t row = first; row < behind; row += tile_.rows) {
+                const T* a = packed_a + (row - first) * depths_;
+                const std::int64_t height = std::min<std::int64_t>(tile_.rows, behind - row);
+                T* at = result + row * p_.n + column_ + column;
+                if (width == tile_.columns && height == tile_.rows) {
+                    tile_.multiply(depths_, a, b, at, p_.n, depth_ > 0);
+                    continue;
+                }
+                tile_.multiply(depths_, a, b, edge, tile_.columns, false);
+                for (std::int64_t i = 0; i < height; ++i) {
+                    for (std::int64_t j = 0; j < width; ++j) {
+                        T& to = at[i * p_.n + j];
+                        to = depth_ > 0 ? to + edge[i * tile_.columns + j]
+                                        : edge[i * tile_.columns + j];
+                    }
+                }
+            }
+        }
+        if (finished_ && column_ + columns_ == p_.n && depth_ + depths_ == p_.k)
+            finished_(first, behind);
+    }
+
+    const Product& p_;
+    const std::function<void(std::int64_t, std::int64_t)>& finished_;
+    const Tile<T> tile_;
+    std::int64_t rows_ = 0;
+    T* packed_b_ = nullptr;
+    std::int64_t column_ = 0, columns_ = 0;
+    std::int64_t depth_ = 0, depths_ = 0;
+};
+
+}  // namespace
+
+bool multiplies(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 ||
+           dtype == DType::f64;
+}
+
+void multiply(const Product& product,
+              const std::function<void(std::int64_t, std::int64_t)>& finished) {
+    if (product.m == 0 || product.n == 0) return;
+    if (product.k == 0) {
+        const std::size_t size = product_type(product.dtype) == DType::f64 ? 8 : 4;
+        std::memset(product.result, 0, static_cast<std::size_t>(product.m * product.n) * size);
+        if (finished) finished(0, product.m);
+        return;
+    }
+    switch (product.dtype) {
+        case DType::f16: return Multiplication<float, Half>(product, finished).run();
+        case DType::bf16: return Multiplication<float, BFloat16>(product, finished).run();
+        case DType::f32: return Multiplication<float, float>(product, finished).run();
+        case DType::f64: return Multiplication<double, double>(product, finished).run();
+        default: throw InternalError("a product of a type that is not multiplied here");
+    }
+}
+
+}  // namespace lazuli::cpu

@@ -1,0 +1,40 @@
+#pragma once
+
+// Products of matrices, of any strides: operands are packed into panels that fit the cache, and
+// multiplied by a kernel that keeps a tile of the result in registers. Sums run over k in a fixed
+// order, whatever the number of threads.
+
+#include <cstdint>
+#include <functional>
+
+#include "lazuli/dtype.h"
+
+namespace lazuli::cpu {
+
+/// A matrix somewhere in memory; strides in elements.
+struct MatrixView {
+    const void* data = nullptr;
+    std::int64_t row_stride = 0;
+    std::int64_t column_stride = 0;
+};
+
+/// result = a b, where a is m x k, b is k x n, and the result is row-major.
+struct Product {
+    DType dtype = DType::f32;  // of the operands: f16, bf16, f32 or f64
+    std::int64_t m = 0, n = 0, k = 0;
+    MatrixView a;
+    MatrixView b;
+    void* result = nullptr;  // of f64 for f64, else of f32
+};
+
+/// Whether products of this type are computed here.
+bool multiplies(DType dtype);
+/// The type of the result's elements.
+inline DType product_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+/// Multiplies, on all threads. `finished(first, behind)` is called by some thread when these rows
+/// of the result are complete, while they are still in its cache; each row once.
+void multiply(const Product& product,
+              const std::function<void(std::int64_t first, std::int64_t behind)>& finished = {});
+
+}  // namespace lazuli::cpu

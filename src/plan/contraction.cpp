@@ -1,0 +1,175 @@
+#include "plan/contraction.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/placement.h"
+
+namespace lazuli::plan {
+
+namespace {
+
+using Number = std::uint32_t;
+
+bool holds(const codegen::Group& group, ValueRef v) {
+    return !v.is_param() && std::binary_search(group.operations.begin(), group.operations.end(),
+                                               static_cast<Number>(v.index()));
+}
+
+/// The operations of a group that a value is made of, itself included; empty where it is in memory.
+std::set<Number> cone(const Program& program, const codegen::Group& group, ValueRef root,
+                      std::optional<Number> without = {}) {
+    std::set<Number> out;
+    std::vector<ValueRef> open{root};
+    while (!open.empty()) {
+        const ValueRef v = open.back();
+        open.pop_back();
+        if (!holds(group, v)) continue;
+        const auto number = static_cast<Number>(v.index());
+        if (number == without || !out.insert(number).second) continue;
+        const Operation operation = program.operation(number);
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            open.push_back(operation.input(k));
+    }
+    return out;
+}
+
+/// A value in memory and the steps through it along each axis of an operand.
+struct Seen {
+    ValueRef value;
+    std::int64_t offset = 0;
+    std::vector<std::int64_t> steps;
+};
+
+std::vector<std::int64_t> row_major(const Shape& shape) {
+    std::vector<std::int64_t> out(shape.size(), 0);
+    std::int64_t step = 1;
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+        out[static_cast<std::size_t>(d)] = step;
+        step *= shape[d];
+    }
+    return out;
+}
+
+/// The operand as a view of memory, where it is one.
+std::optional<Seen> seen_in_memory(const Program& program, const codegen::Group& group,
+                                   ValueRef v) {
+    std::vector<Operation> movements;  // from the operand to the memory
+    while (holds(group, v)) {
+        const Operation operation = program.operation(v.index());
+        if (operation.def().move == nullptr) return std::nullopt;
+        movements.push_back(operation);
+        v = operation.input(0);
+    }
+    const Shape shape = program.spec(v).shape;
+    if (movements.empty()) return Seen{v, 0, row_major(shape)};
+    Placement placement{ShapeTracker(ir::dims_of(shape))};
+    for (std::size_t i = movements.size(); i-- > 0;)
+        movements[i].def().move(placement, movements[i].attrs(), movements[i].spec().shape);
+    const auto view = placement.tracker.to_view();
+    if (!view || !view->mask.empty()) return std::nullopt;
+    Seen out{v, view->offset.value(), {}};
+    for (const Dim stride : view->strides) out.steps.push_back(stride.value());
+    return out;
+}
+
+/// Several axes as one, the last fastest; none where some operand does not go through them in
+/// equal steps.
+std::optional<ProductAxis> joined(const std::vector<ProductAxis>& axes) {
+    ProductAxis out;
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        const ProductAxis& next = axes[i];
+        if (next.size == 1) continue;
+        if (out.size == 1) {
+            out = next;
+            continue;
+        }
+        if (next.left != out.left * out.size || next.right != out.right * out.size)
+            return std::nullopt;
+        out.size *= next.size;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group) {
+    std::optional<Number> found;
+    for (const Number number : group.operations) {
+        if (program.operation(number).def().lowering != Lowering::contraction) continue;
+        if (found) return std::nullopt;
+        found = number;
+    }
+    if (!found) return std::nullopt;
+    const Operation operation = program.operation(*found);
+    Contraction out;
+    out.product = ValueRef::op(*found);
+
+    // Operands: through views of memory, or computed into memory of their own.
+    std::vector<std::int64_t> steps[2];
+    for (std::size_t side = 0; side < 2; ++side) {
+        ProductOperand& operand = side == 0 ? out.left : out.right;
+        const ValueRef v = operation.input(side);
+        if (const auto seen = seen_in_memory(program, group, v)) {
+            operand.value = seen->value;
+            operand.offset = seen->offset;
+            steps[side] = seen->steps;
+            continue;
+        }
+        const std::set<Number> operations = cone(program, group, v);
+        operand.value = v;
+        operand.prologue = {{operations.begin(), operations.end()}, {v}};
+        steps[side] = row_major(program.spec(v).shape);
+    }
+
+    // Axes: batches, rows, columns, and what is summed over, each in the result's order.
+    const Ints contract[2] = {operation.attrs().list(0), operation.attrs().list(1)};
+    const Ints batch[2] = {operation.attrs().list(2), operation.attrs().list(3)};
+    const Shape shape[2] = {program.spec(operation.input(0)).shape,
+                            program.spec(operation.input(1)).shape};
+    const auto step = [&](std::size_t side, std::int64_t axis) {
+        return steps[side][static_cast<std::size_t>(axis)];
+    };
+    for (int i = 0; i < batch[0].rank(); ++i)
+        out.batch.push_back(
+            {shape[0][static_cast<int>(batch[0][i])], step(0, batch[0][i]), step(1, batch[1][i])});
+    std::vector<ProductAxis> depth;
+    for (int i = 0; i < contract[0].rank(); ++i)
+        depth.push_back({shape[0][static_cast<int>(contract[0][i])], step(0, contract[0][i]),
+                         step(1, contract[1][i])});
+    std::vector<ProductAxis> free[2];
+    for (std::size_t side = 0; side < 2; ++side) {
+        for (int d = 0; d < shape[side].rank(); ++d) {
+            const auto is = [&](const Ints& list) {
+                return std::find(list.begin(), list.end(), d) != list.end();
+            };
+            if (is(contract[side]) || is(batch[side])) continue;
+            free[side].push_back(
+                {shape[side][d], side == 0 ? step(0, d) : 0, side == 1 ? step(1, d) : 0});
+        }
+    }
+    const auto rows = joined(free[0]);
+    const auto columns = joined(free[1]);
+    const auto sums = joined(depth);
+    if (!rows || !columns || !sums) return std::nullopt;
+    out.rows = *rows;
+    out.columns = *columns;
+    out.depth = *sums;
+
+    // What is left of the group comes behind the product; what only operands need does not.
+    std::set<Number> behind;
+    for (const ValueRef output : group.outputs) {
+        const std::set<Number> part = cone(program, group, output, *found);
+        behind.insert(part.begin(), part.end());
+    }
+    const bool alone = group.outputs.size() == 1 && group.outputs[0] == out.product;
+    if (!alone) {
+        if (std::find(group.outputs.begin(), group.outputs.end(), out.product) !=
+            group.outputs.end())
+            return std::nullopt;  // stored as it is and worked on as well
+        out.epilogue = {{behind.begin(), behind.end()}, group.outputs};
+    }
+    return out;
+}
+
+}  // namespace lazuli::plan

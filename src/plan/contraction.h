@@ -1,0 +1,43 @@
+#pragma once
+
+// A group that holds a contraction, taken apart: what makes its operands, the product of matrices,
+// and what is done with each element of it.
+
+#include <optional>
+#include <vector>
+
+#include "codegen/lower.h"
+#include "lazuli/program.h"
+
+namespace lazuli::plan {
+
+/// An axis of the product, with the step that each operand takes along it, in elements.
+struct ProductAxis {
+    std::int64_t size = 1;
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+};
+
+/// An operand of the product: a value in memory, seen from an offset through the axes' steps, or
+/// what a group computes into memory first.
+struct ProductOperand {
+    ValueRef value;
+    std::int64_t offset = 0;
+    codegen::Group prologue;  // without operations: the value is there
+};
+
+struct Contraction {
+    ValueRef product;  // the operation
+    ProductOperand left;
+    ProductOperand right;
+    std::vector<ProductAxis> batch;
+    ProductAxis rows;         // of the left operand
+    ProductAxis columns;      // of the right one
+    ProductAxis depth;        // summed over
+    codegen::Group epilogue;  // reads the product; without operations: the product is the output
+};
+
+/// The group as a contraction, where it is one product whose axes are single steps through memory.
+std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group);
+
+}  // namespace lazuli::plan
