@@ -93,12 +93,13 @@ class Run {
             case StatementKind::bind: {
                 const Held& from = value(s.operands[0]);
                 const std::int64_t size = number(s.counts[0].size);
-                const std::int64_t given = load_scalar(from.dtype, from.element.bytes).to_int();
-                const std::int64_t at = given < 0 ? given + size : given;
+                const Scalar given = load_scalar(from.dtype, from.element.bytes);
+                const std::int64_t number = given.is_large_unsigned() ? size : given.to_int();
+                const std::int64_t at = number < 0 ? number + size : number;
                 if (at < 0 || at >= size)
-                    throw ExecutionError(
-                        "gather",
-                        fmt::format("index {} is out of range for an axis of {}", given, size));
+                    throw ExecutionError("gather",
+                                         fmt::format("index {} is out of range for an axis of {}",
+                                                     given.str(), size));
                 variables_.push_back({s.counts[0].variable.node(), at});
                 return;
             }

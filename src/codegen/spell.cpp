@@ -79,7 +79,10 @@ class Speller final : public TermBuilder {
         const DType dtype = s.dtype;
         stands_for(id, {this, id, dtype});
         out_.push_back(std::move(s));
-        if (computed_in(dtype) != dtype) stands_for(id, cast(term(id), computed_in(dtype)));
+        if (computed_in(dtype) == dtype) return;
+        const Term wide = cast(term(id), computed_in(dtype));
+        narrow_of_[wide.id] = {this, id, dtype};
+        stands_for(id, wide);
     }
 
     void use_terms(Statement& s) const {
@@ -89,8 +92,8 @@ class Speller final : public TermBuilder {
     void statement(Statement s) {
         for (const ValueId id : s.results) narrow_[id] = s.dtype;
         switch (s.kind) {
-            case StatementKind::load: return push_widened(std::move(s));
-            case StatementKind::constant:
+            case StatementKind::load:
+            case StatementKind::constant: return push_widened(std::move(s));
             case StatementKind::position: {
                 s.dtype = computed_in(s.dtype);
                 stands_for(s.results[0], {this, s.results[0], s.dtype});
@@ -106,6 +109,10 @@ class Speller final : public TermBuilder {
             case StatementKind::store: {
                 const DType dtype = kernel_.buffers[s.buffer].dtype;
                 Term value = term(s.operands[0]);
+                // What is only moved is stored as it was: a NaN keeps its bits.
+                if (const auto at = narrow_of_.find(value.id);
+                    at != narrow_of_.end() && at->second.dtype == dtype)
+                    value = at->second;
                 if (value.dtype != dtype) value = cast(value, dtype);
                 s.operands = {value.id};
                 out_.push_back(std::move(s));
@@ -139,10 +146,22 @@ class Speller final : public TermBuilder {
         if (def.primitive == Primitive::cast || def.primitive == Primitive::bitcast) {
             // A cast to a narrow type rounds, and what follows sees the rounded value; bits are
             // looked at in the type that has them.
+            const DType before = narrow_.at(s.operands[0]);
             Term from = term(s.operands[0]);
-            if (def.primitive == Primitive::bitcast && from.dtype != narrow_.at(s.operands[0]))
-                from = cast(from, narrow_.at(s.operands[0]));
+            if (def.primitive == Primitive::bitcast && from.dtype != before) {
+                const auto at = narrow_of_.find(from.id);
+                from = at != narrow_of_.end() ? at->second : cast(from, before);
+            }
             s.operands = {from.id};
+            return push_widened(std::move(s));
+        }
+        if (moves(def.primitive) && has_narrow(s)) {
+            // What is only moved stays as it is: a NaN keeps its bits.
+            for (ValueId& operand : s.operands) {
+                const Term value = term(operand);
+                const auto at = narrow_of_.find(value.id);
+                operand = at != narrow_of_.end() ? at->second.id : value.id;
+            }
             return push_widened(std::move(s));
         }
         use_terms(s);
@@ -156,11 +175,25 @@ class Speller final : public TermBuilder {
         out_.push_back(std::move(s));
     }
 
+    static bool moves(Primitive primitive) {
+        return primitive == Primitive::select || primitive == Primitive::copy;
+    }
+    /// Whether the result is narrow, and all values it may be are there in that type.
+    bool has_narrow(const Statement& s) const {
+        if (computed_in(s.dtype) == s.dtype) return false;
+        const std::size_t first = s.operands.size() == 3 ? 1 : 0;  // behind the condition
+        for (std::size_t i = first; i < s.operands.size(); ++i) {
+            if (!narrow_of_.contains(term(s.operands[i]).id)) return false;
+        }
+        return true;
+    }
+
     Kernel& kernel_;
     ValueId next_;
     Block out_;
     std::unordered_map<ValueId, Term> terms_;
-    std::unordered_map<ValueId, DType> narrow_;  // types as they were
+    std::unordered_map<ValueId, DType> narrow_;    // types as they were
+    std::unordered_map<ValueId, Term> narrow_of_;  // what was widened
 };
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/kernel.h"
+#include "codegen/phases.h"
 #include "lazuli/error.h"
+#include "symbolic/interner.h"
 
 namespace lazuli::codegen {
 
@@ -54,9 +55,32 @@ class Verifier {
         // An index under a condition is right where the condition holds; what that says beyond
         // single variables is for the tests to find.
         if (s.valid) return;
-        if (bounds.low < 0 || bounds.high >= buffer.elements)
+        if (bounds.low >= 0 && bounds.high < buffer.elements) return;
+        if (bounds.low < 0 || !stays_below(index, buffer.elements))
             fail(fmt::format("{}[{}] reaches {} to {} of {} elements", buffer.name, s.index->str(),
                              bounds.low, bounds.high, buffer.elements));
+    }
+    /// Whether an index stays below a number where some counter stays below the smaller of several
+    /// expressions: at its last step, with any one of them, it must.
+    bool stays_below(const Expr& index, std::int64_t elements) const {
+        for (const Count& c : counts_) {
+            if (c.size.is_constant()) continue;
+            const auto step = step_along(index, c.variable);
+            if (!step || *step <= 0) continue;
+            const symbolic::Node* size = c.size.node();
+            std::vector<Expr> ends{c.size};
+            if (size->is(symbolic::Kind::minimum)) {
+                for (const symbolic::Term& term : *size) ends.emplace_back(term.node);
+            }
+            for (const Expr& end : ends) {
+                const Expr last = index.substitute([&](Expr v) -> std::optional<Expr> {
+                    if (!(v == c.variable)) return std::nullopt;
+                    return end - 1;
+                });
+                if (last.bounds().high < elements) return true;
+            }
+        }
+        return false;
     }
     void block(const Block& statements) {
         const auto variables = variables_;
@@ -72,7 +96,10 @@ class Verifier {
             check_variables(c.size);
             if (c.variable.name().empty()) fail("a loop counts no variable");
         }
-        for (const Count& c : s.counts) variables_.push_back(c.variable);
+        for (const Count& c : s.counts) {
+            variables_.push_back(c.variable);
+            counts_.push_back(c);
+        }
     }
     void statement(const Statement& s) {
         switch (s.kind) {
@@ -135,6 +162,7 @@ class Verifier {
     const Kernel& kernel_;
     std::map<ValueId, DType> values_;
     std::vector<Expr> variables_;
+    std::vector<Count> counts_;  // of all loops so far; variables have one loop each
 };
 
 }  // namespace

@@ -41,6 +41,6 @@ using LazuliHost = decltype(&lazuli_jit_host);
 
 /// What a phase of a kernel looks like: buffers in the kernel's order, the steps of its parallel
 /// loop, values that pass from phase to phase, and three numbers that a bad index leaves behind
-/// (1, the index, the size).
+/// (1, or 2 where it has no sign; the index; the size).
 using LazuliPhase = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end,
                              void* values, std::int64_t* status);

@@ -750,17 +750,20 @@ class Emitter {
         Value* both[] = {given, size};
         unify(both);
         Value* zero = llvm::Constant::getNullValue(both[0]->getType());
-        // Unsigned numbers beyond the signed ones are negative here, and out of range either way.
-        Value* from_end = build_.CreateAdd(both[0], both[1]);
-        Value* at = build_.CreateSelect(build_.CreateICmpSLT(both[0], zero), from_end, both[0]);
+        // Unsigned numbers do not count from the end, however large.
+        Value* at = both[0];
+        if (is_signed(dtype)) {
+            Value* from_end = build_.CreateAdd(both[0], both[1]);
+            at = build_.CreateSelect(build_.CreateICmpSLT(both[0], zero), from_end, both[0]);
+        }
         Value* bad = build_.CreateICmpUGE(at, both[1]);
         if (mask_ != nullptr && is_vector(bad)) bad = build_.CreateAnd(bad, mask_);
-        report(bad, both[0], size);
+        report(bad, both[0], size, is_signed(dtype));
         variables_[s.counts[0].variable.node()] = build_.CreateSelect(bad, zero, at);
     }
 
     /// Leaves the first bad index of some step for whoever looks.
-    void report(Value* bad, Value* given, Value* size) {
+    void report(Value* bad, Value* given, Value* size, bool with_sign) {
         Value* any = is_vector(bad) ? build_.CreateOrReduce(bad) : bad;
         auto* found = llvm::BasicBlock::Create(context_, "bad", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
@@ -779,7 +782,7 @@ class Emitter {
         build_.CreateStore(first,
                            build_.CreateConstInBoundsGEP1_64(build_.getInt64Ty(), status, 1));
         build_.CreateStore(size, build_.CreateConstInBoundsGEP1_64(build_.getInt64Ty(), status, 2));
-        build_.CreateStore(integer(1), status);
+        build_.CreateStore(integer(with_sign ? 1 : 2), status);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
     }
