@@ -19,8 +19,11 @@ namespace {
 constexpr std::size_t kPassedValues = 64;
 
 void throw_bad_index(const std::array<std::int64_t, 3>& status) {
+    const std::string index = status[0] == 1
+                                  ? fmt::format("{}", status[1])
+                                  : fmt::format("{}", static_cast<std::uint64_t>(status[1]));
     throw ExecutionError(
-        "gather", fmt::format("index {} is out of range for an axis of {}", status[1], status[2]));
+        "gather", fmt::format("index {} is out of range for an axis of {}", index, status[2]));
 }
 
 /// Memory for as long as a step runs.
