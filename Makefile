@@ -9,7 +9,7 @@ COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interlea
     build/release/Testing/Temporary/LastTest.log
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: help demo test test-long bench asan tsan coverage docs-check format format-check tidy clean
+.PHONY: help demo test test-long bench bench-peers asan tsan coverage docs-check format format-check tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -27,6 +27,12 @@ test-long: build-release ## build, and run the tests that take minutes
 
 bench: build-release ## build, and run the benchmarks
 	@for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
+
+# Peers are for comparing only, and live in a folder of their own.
+bench-peers: build-release ## Lazuli beside NumPy, PyTorch, JAX and MLX, turn by turn
+	@test -d .venv-peers || (python3 -m venv .venv-peers && \
+	    .venv-peers/bin/pip install --quiet numpy torch==2.13.0 jax 'mlx[cpu]')
+	.venv-peers/bin/python bench/peers/compare.py --lazuli build/release/bin/bench-cpu
 
 asan: build-asan ## the tests, watched for memory errors and undefined behaviour
 	$(CTEST) asan

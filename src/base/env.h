@@ -29,6 +29,8 @@ enum class Var {
     num_threads,
     jit,
     vector_width,
+    cache,
+    cache_dir,
     count,
 };
 

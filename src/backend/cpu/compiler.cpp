@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <unordered_map>
 
+#include "backend/cpu/disk_cache.h"
 #include "base/env.h"
 #include "lazuli/error.h"
 #include "runtime/pool.h"
@@ -21,6 +23,12 @@ namespace {
 struct Module {
     LazuliCompile compile = nullptr;
     LazuliFree free = nullptr;
+};
+
+/// Where the module is, and a name for its content; empty where there is none.
+struct ModuleFile {
+    std::filesystem::path path;
+    std::string identity;
 };
 
 std::vector<std::filesystem::path> module_places() {
@@ -41,28 +49,51 @@ std::vector<std::filesystem::path> module_places() {
     return out;
 }
 
+const ModuleFile& module_file() {
+    static const ModuleFile found = [] {
+        if (env::text(env::Var::jit) == "0") return ModuleFile{};
+        for (const auto& place : module_places()) {
+            std::error_code error;
+            const auto bytes = std::filesystem::file_size(place, error);
+            if (error) continue;
+            const auto time = std::filesystem::last_write_time(place, error);
+            return ModuleFile{
+                place, fmt::format("{} bytes of {}", bytes, time.time_since_epoch().count())};
+        }
+        return ModuleFile{};
+    }();
+    return found;
+}
+
 const Module& module() {
     static const Module opened = [] {
         Module out;
-        if (env::text(env::Var::jit) == "0") return out;
-        std::string tried;
-        for (const auto& place : module_places()) {
-            std::error_code error;
-            if (!std::filesystem::exists(place, error)) continue;
-            void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-            if (handle == nullptr) {
-                const char* why = dlerror();
-                tried += fmt::format("lazuli: {}\n", why != nullptr ? why : "cannot be opened");
-                continue;
-            }
-            out.compile = reinterpret_cast<LazuliCompile>(dlsym(handle, "lazuli_jit_compile"));
-            out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
-            if (out.compile != nullptr && out.free != nullptr) return out;
+        void* handle = dlopen(module_file().path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (handle == nullptr) {
+            const char* why = dlerror();
+            throw InternalError(fmt::format("the compiler of kernels cannot be opened: {}",
+                                            why != nullptr ? why : "for no known reason"));
         }
-        fmt::print(stderr, "{}", tried);
-        return Module{};
+        out.compile = reinterpret_cast<LazuliCompile>(dlsym(handle, "lazuli_jit_compile"));
+        out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
+        if (out.compile == nullptr || out.free == nullptr)
+            throw InternalError(module_file().path.string() + " is no compiler of kernels");
+        return out;
     }();
     return opened;
+}
+
+/// The processor, as far as it decides what code is made.
+const std::string& processor() {
+    static const std::string text = [] {
+        std::ifstream in("/proc/cpuinfo");
+        std::string out;
+        for (std::string line; std::getline(in, line) && !line.empty();) {
+            if (line.starts_with("model name") || line.starts_with("flags")) out += line + "\n";
+        }
+        return out;
+    }();
+    return text;
 }
 
 int vector_width() {
@@ -188,7 +219,7 @@ bool converts_halves() {
 }  // namespace
 
 std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
-    if (!codegen::is_compilable(kernel) || module().compile == nullptr) return nullptr;
+    if (!codegen::is_compilable(kernel) || module_file().path.empty()) return nullptr;
     if (!converts_halves() && has_halves(kernel)) return nullptr;
     static std::mutex mutex;
     static auto& known = *new std::unordered_map<std::string, std::weak_ptr<const Code>>;
@@ -204,7 +235,7 @@ std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
     std::shared_ptr<Code> code;
     try {
         code = std::make_shared<Code>(object_of(copy), codegen::phases_of(kernel));
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
         // It can still be interpreted; that this is slow should not be a riddle.
         if (env::flag(env::Var::strict)) throw;
         fmt::print(stderr, "lazuli: a kernel is interpreted: {}\n", e.what());
@@ -219,14 +250,20 @@ std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
 }
 
 std::vector<char> object_of(const codegen::Kernel& kernel) {
-    LazuliCompileReply reply = compile(kernel.str(), false);
+    const std::string text = kernel.str();
+    const std::string key =
+        fmt::format("{}\n{}\nwidth {} {}\n{}", module_file().identity, processor(), vector_width(),
+                    features_of(vector_width()), text);
+    if (auto kept = DiskCache::of_process().find(key)) return *std::move(kept);
+    LazuliCompileReply reply = compile(text, false);
     std::vector<char> out(reply.object, reply.object + reply.object_bytes);
     module().free(&reply);
+    DiskCache::of_process().keep(key, out);
     return out;
 }
 
 std::string assembly_of(const codegen::Kernel& kernel) {
-    if (!codegen::is_compilable(kernel) || module().compile == nullptr) return "";
+    if (!codegen::is_compilable(kernel) || module_file().path.empty()) return "";
     LazuliCompileReply reply = compile(kernel.str(), true);
     std::string out = reply.assembly != nullptr ? reply.assembly : "";
     module().free(&reply);

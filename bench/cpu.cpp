@@ -1,0 +1,158 @@
+// What the CPU backend makes of the machine: kernels on 4096 x 8192 beside what a copy achieves.
+//
+//   bench-cpu [--dtype f32|bf16] [--rows N] [--columns N] [--filter TEXT] [--json]
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lazuli/lazuli.h"
+
+namespace {
+
+using namespace lazuli;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+struct Times {
+    double median = 0;
+    double least = 0;
+};
+
+/// Seconds an evaluation takes, plans found and buffers used before.
+Times time_of(const std::function<Tensor()>& make, int repetitions) {
+    for (int i = 0; i < 2; ++i) (void)make().eval();
+    std::vector<double> seconds;
+    for (int i = 0; i < repetitions; ++i) {
+        const double start = now();
+        (void)make().eval();
+        seconds.push_back(now() - start);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return {seconds[seconds.size() / 2], seconds[0]};
+}
+
+/// The operands of one size.
+struct Operands {
+    Operands(std::int64_t rows, std::int64_t columns, DType dtype) : rows(rows), columns(columns) {
+        const auto drawn = [&](std::uint64_t k, Shape shape) {
+            return key(k).random_uniform(shape).cast(dtype).eval();
+        };
+        // One row and one column of random numbers: drawing all of them takes longer than all else.
+        const Tensor down = drawn(1, {rows, 1});
+        const Tensor across = drawn(2, {1, columns});
+        x = (down + across).eval();
+        y = (down * across).eval();
+        weight = drawn(3, {columns});
+        bias = drawn(4, {columns});
+    }
+    double elements() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+    std::int64_t rows;
+    std::int64_t columns;
+    Tensor x, y, weight, bias;
+};
+
+struct Row {
+    const char* name;
+    double moved;  // elements read and written, as multiples of the operand's
+    std::function<Tensor(const Operands&)> make;
+};
+
+Tensor chain(const Operands& o, bool with_tanh) {
+    Tensor z = o.x;
+    for (int i = 0; i < 10; ++i) {
+        z = z * o.y + 0.5;
+        if (with_tanh) z = z.tanh();
+        z = z - o.y;
+    }
+    return z;
+}
+
+const Row kRows[] = {
+    {"copy", 2, [](const Operands& o) { return o.x.abs(); }},
+    {"add", 3, [](const Operands& o) { return o.x + o.y; }},
+    {"read (max)", 1, [](const Operands& o) { return o.x.max(); }},
+    {"10 x tanh(x*y+0.5)-y", 3, [](const Operands& o) { return chain(o, true); }},
+    {"10 x (x*y+0.5)-y", 3, [](const Operands& o) { return chain(o, false); }},
+    {"sum((x-y)^2)", 2,
+     [](const Operands& o) {
+         const Tensor d = o.x - o.y;
+         return (d * d).sum();
+     }},
+    {"softmax", 2, [](const Operands& o) { return o.x.softmax(); }},
+    {"rms_norm", 2, [](const Operands& o) { return o.x.rms_norm(o.weight); }},
+    {"layer_norm", 2, [](const Operands& o) { return o.x.layer_norm(o.weight, o.bias); }},
+    {"softmax, first axis", 2, [](const Operands& o) { return o.x.softmax(0); }},
+    {"transposed add", 3,
+     [](const Operands& o) { return o.x.reshape({o.columns, o.rows}).permute({1, 0}) + o.y; }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::int64_t rows = 4096;
+    std::int64_t columns = 8192;
+    DType dtype = f32;
+    std::string filter;
+    bool json = false;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        const auto next = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
+        if (word == "--rows") {
+            rows = std::stoll(next());
+        } else if (word == "--columns") {
+            columns = std::stoll(next());
+        } else if (word == "--dtype") {
+            dtype = next() == "bf16" ? bf16 : f32;
+        } else if (word == "--filter") {
+            filter = next();
+        } else if (word == "--json") {
+            json = true;
+        } else {
+            fmt::print(stderr, "bench-cpu: {}?\n", word);
+            return 2;
+        }
+    }
+    set_default_device(Device("cpu"));
+    const Operands large(rows, columns, dtype);
+    const auto size = static_cast<double>(size_of(dtype));
+    if (!json)
+        fmt::print("{} [{}, {}]\n{:<24} {:>10} {:>10} {:>8} {:>10}\n", name(dtype), rows, columns,
+                   "", "median ms", "least ms", "GB/s", "of limit");
+    std::string list;
+    double copy_speed = 0;  // bytes a second
+    for (const Row& row : kRows) {
+        if (!filter.empty() && std::string_view(row.name).find(filter) == std::string_view::npos &&
+            std::string_view(row.name) != "copy")
+            continue;
+        if (isatty(STDERR_FILENO) != 0 && !json) fmt::print(stderr, "{} ...\r", row.name);
+        const Times times = time_of([&] { return row.make(large); }, 9);
+        const double bytes = row.moved * large.elements() * size;
+        if (std::string_view(row.name) == "copy") copy_speed = bytes / times.least;
+        const double limit = bytes / copy_speed;
+        if (json) {
+            list += fmt::format(
+                "{}{{\"name\": \"{}\", \"median_us\": {:.1f}, \"min_us\": {:.1f}, \"gb_s\": "
+                "{:.2f}, "
+                "\"share_of_limit\": {:.3f}}}",
+                list.empty() ? "" : ",\n ", row.name, 1e6 * times.median, 1e6 * times.least,
+                bytes / times.least / 1e9, limit / times.least);
+        } else {
+            fmt::print("{:<24} {:>10.2f} {:>10.2f} {:>8.1f} {:>9.0f}%\n", row.name,
+                       1e3 * times.median, 1e3 * times.least, bytes / times.least / 1e9,
+                       100 * limit / times.least);
+        }
+    }
+    if (json) fmt::print("[{}]\n", list);
+    if (!json) fmt::print("of limit: the same bytes at the speed of the copy in this run\n");
+}
