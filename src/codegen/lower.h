@@ -31,7 +31,7 @@ struct Lowered {
 bool is_lowered(const Operation& operation);
 
 struct LowerOptions {
-    int lanes = 32;  // of reductions, a power of two; 1 adds up in order, as the reference does
+    int lanes = 64;  // of reductions, a power of two; 1 adds up in order, as the reference does
 };
 
 /// The kernel of a group. Loops run over the outputs' positions; a reduction inside is computed

@@ -112,11 +112,17 @@ Spare& spare() {
 /// more than all that is computed in them.
 class Block {
    public:
-    explicit Block(std::size_t bytes) : large_(bytes >= kLarge ? size_class(bytes) : 0) {
+    explicit Block(std::size_t bytes)
+        : large_(bytes >= kLarge ? size_class(bytes + kColors * kColorBytes) : 0) {
         if (large_ == 0) {
             raw_ = std::malloc(bytes + kAlignment);
             return;
         }
+        // Blocks that all start on a page have equal elements at equal places within one, and a
+        // processor that compares the low bits of addresses takes a store to one for a store to the
+        // other: each starts at another place.
+        static std::atomic<std::size_t> made{0};
+        color_ = made.fetch_add(1, std::memory_order_relaxed) % kColors * kColorBytes;
         raw_ = spare().take(large_);
         if (raw_ != nullptr) return;
         raw_ = map(large_);
@@ -125,7 +131,7 @@ class Block {
         raw_ = map(large_);
     }
     Block(Block&& other) noexcept
-        : raw_(std::exchange(other.raw_, nullptr)), large_(other.large_) {}
+        : raw_(std::exchange(other.raw_, nullptr)), large_(other.large_), color_(other.color_) {}
     ~Block() {
         if (large_ == 0) {
             std::free(raw_);
@@ -134,10 +140,10 @@ class Block {
         }
     }
     void* data() const {
+        if (raw_ == nullptr) return nullptr;
+        if (large_ != 0) return static_cast<std::byte*>(raw_) + color_;
         const auto at = reinterpret_cast<std::uintptr_t>(raw_);
-        return raw_ == nullptr
-                   ? nullptr
-                   : static_cast<std::byte*>(raw_) + (kAlignment - at % kAlignment) % kAlignment;
+        return static_cast<std::byte*>(raw_) + (kAlignment - at % kAlignment) % kAlignment;
     }
 
    private:
@@ -149,9 +155,12 @@ class Block {
         return memory;
     }
     static constexpr std::size_t kHuge = std::size_t{4} << 20;
+    static constexpr std::size_t kColors = 8;
+    static constexpr std::size_t kColorBytes = 576;  // nine cache lines
 
     void* raw_ = nullptr;
     std::size_t large_;  // bytes of a block of its own; 0: from malloc
+    std::size_t color_ = 0;
 };
 
 class HostBuffer final : public Buffer {
