@@ -90,8 +90,9 @@ std::optional<Term> expand_tanh(std::span<const Term> operands) {
     // e^2x with a coarser remainder than exp has: what it lacks is lost in 1 - 2 / (e^2x + 1).
     const Term n = fma(cut, 2 * kLog2E, number(x, kRounder)) - kRounder;
     const Term r = fma(n, -kLn2 / 2, cut);
-    const Term power = scale2(polynomial(r, kExpTwice), n);
-    const Term far = 1.0 - 2.0 / (power + 1.0);
+    // The power of two does not wait for the polynomial.
+    const Term power = scale2(number(x, 1.0), n);
+    const Term far = 1.0 - 2.0 / fma(polynomial(r, kExpTwice), power, 1.0);
     return copysign(select(size < 0.55, near_zero, far), x);  // -0 of -0
 }
 
