@@ -155,10 +155,4 @@ void lazuli_jit_free(LazuliCompileReply* reply) {
     std::free(reply->error);
     *reply = {};
 }
-
-const char* lazuli_jit_host() {
-    static const std::string text = llvm::sys::getHostCPUName().str() + "|" +
-                                    lazuli::jit::host_features() + "|" LLVM_VERSION_STRING;
-    return text.c_str();
-}
 }

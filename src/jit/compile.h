@@ -31,12 +31,9 @@ struct LazuliCompileReply {
 __attribute__((visibility("default"))) void lazuli_jit_compile(const LazuliCompileRequest* request,
                                                                LazuliCompileReply* reply);
 __attribute__((visibility("default"))) void lazuli_jit_free(LazuliCompileReply* reply);
-/// The host's CPU and features as LLVM names them, and LLVM's version: `name|features|version`.
-__attribute__((visibility("default"))) const char* lazuli_jit_host();
 
 using LazuliCompile = decltype(&lazuli_jit_compile);
 using LazuliFree = decltype(&lazuli_jit_free);
-using LazuliHost = decltype(&lazuli_jit_host);
 }
 
 /// What a phase of a kernel looks like: buffers in the kernel's order, the steps of its parallel

@@ -103,7 +103,6 @@ class Emitter {
         build_.SetInsertPoint(body);
         values_.clear();
         variables_.clear();
-        defined_here_ = phase;
         streamed_ = false;
         if (phase.parallel) {
             const Statement& s = kernel_.body[phase.first];
@@ -1078,7 +1077,6 @@ class Emitter {
     llvm::IRBuilder<> build_;
     llvm::Function* function_ = nullptr;
     llvm::BasicBlock* entry_ = nullptr;
-    codegen::Phase defined_here_{};
     std::vector<Value*> buffers_;
     std::unordered_map<ValueId, const Statement*> top_;  // where values outside of loops are made
     std::unordered_map<ValueId, DType> types_;

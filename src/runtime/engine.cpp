@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -277,8 +278,7 @@ class Attempt {
             bindings.reserve(params_.size());
             for (const Held& param : params_) bindings.push_back(bind(*param.get(), plan->device));
             if (!(plan->device == device_)) fallbacks.fetch_add(1, std::memory_order_relaxed);
-            std::vector<BufferPtr> buffers =
-                backend_of(plan->device).run(plan->prepared.get(), bindings);
+            std::vector<BufferPtr> buffers = run_plan(*plan, bindings);
             if (buffers.size() != outputs_.size())
                 throw InternalError(
                     "a backend returned another number of results than the program has");
@@ -314,6 +314,30 @@ class Attempt {
     std::vector<Held> take_outputs() { return std::move(outputs_); }
 
    private:
+    /// Kernels that find a bad operand know little about it: the reference backend, asked for the
+    /// same, says which element of what it is.
+    static std::vector<BufferPtr> run_plan(const plan::Plan& plan,
+                                           const std::vector<Binding>& bindings) {
+        Backend& backend = backend_of(plan.device);
+        try {
+            return backend.run(plan.prepared.get(), bindings);
+        } catch (const ExecutionError&) {
+            const bool visible =
+                std::all_of(bindings.begin(), bindings.end(), [](const Binding& binding) {
+                    return binding.buffer->host_data() != nullptr || binding.buffer->bytes() == 0;
+                });
+            bool calls_user = false;  // whose functions are called once, whatever happens
+            for (std::size_t i = 0; i < plan.program.size(); ++i)
+                calls_user = calls_user || plan.program.operation(i).def().name == "custom_call";
+            if (!(plan.device == Device()) && visible && !calls_user) {
+                Backend& reference = backend_of(Device());
+                (void)reference.run(reference.prepare(plan::expand(plan.program, {})).get(),
+                                    bindings);
+            }
+            throw;
+        }
+    }
+
     std::shared_ptr<const plan::Plan> find_plan() {
         const plan::Context context = context_of(device_);
         static const std::int64_t debug = env::integer(env::Var::debug);

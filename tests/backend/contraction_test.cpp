@@ -55,6 +55,25 @@ TEST(Contraction, SizesAroundTheTiles) {
     }
 }
 
+TEST(Contraction, FewRows) {
+    for (const DType dtype : {f32, f64, bf16, f16}) {
+        for (const std::int64_t m : {1, 3, 8}) {
+            for (const std::int64_t n : {1, 17, 200}) {
+                for (const std::int64_t k : {1, 15, 64, 200}) {
+                    SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " +
+                                 std::to_string(k) + " " + std::string(name(dtype)));
+                    expect_same({{m, k}, {n, k}, {n}}, dtype, k, [](const auto& t) {
+                        return (t[0].matmul(t[1].permute({1, 0})) + t[2]).relu();
+                    });
+                    expect_same({{k, m}, {k, n}}, dtype, k,
+                                [](const auto& t) { return t[0].permute({1, 0}).matmul(t[1]); });
+                    if (testing::Test::HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
 TEST(Contraction, ManyBlocks) {
     expect_same({{300, 600}, {600, 130}}, f32, 600,
                 [](const auto& t) { return t[0].matmul(t[1]); });

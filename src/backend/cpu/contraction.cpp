@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "backend/cpu/gemm.h"
+#include "lazuli/backend.h"
 #include "lazuli/error.h"
-#include "runtime/memory.h"
 #include "runtime/pool.h"
 
 namespace lazuli::cpu {

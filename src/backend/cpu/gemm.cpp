@@ -117,8 +117,9 @@ struct Packed {
     std::unique_ptr<T, Free> data;
 };
 
-/// Room that a thread keeps for blocks of a.
-template <class T>
+/// Room that a thread keeps from product to product: new memory would cost as much as a small one.
+enum class Room : std::uint8_t { left, right };
+template <class T, Room>
 T* thread_room(std::int64_t count) {
     static thread_local std::unique_ptr<Packed<T>> room;
     static thread_local std::int64_t size = 0;
@@ -165,6 +166,158 @@ void pack(const From* from, std::int64_t across, std::int64_t along, std::int64_
     }
 }
 
+// ---- few rows
+//
+// A product of few rows reads each element of b once and does little with it: packing would read
+// and write it once more. Sums run over k in order where b's rows are adjacent, and in kLanes lanes
+// where its columns are.
+
+constexpr std::int64_t kFewRows = 8;
+constexpr int kLanes = 16;
+constexpr int kChains = 4;
+
+/// Some elements that lie side by side, in the type that is computed in.
+template <class T, class From>
+inline __attribute__((always_inline)) typename VectorOf<T, kLanes>::type load_row(
+    const From* from) {
+    using Vector = typename VectorOf<T, kLanes>::type;
+    Vector out;
+    if constexpr (std::is_same_v<T, From>) {
+        std::memcpy(&out, from, sizeof out);
+    } else if constexpr (std::is_same_v<From, BFloat16>) {
+        typename VectorOf<std::uint16_t, kLanes>::type narrow;
+        std::memcpy(&narrow, from, sizeof narrow);
+        using Wide = typename VectorOf<std::uint32_t, kLanes>::type;
+        const Wide bits = __builtin_convertvector(narrow, Wide) << 16;
+        std::memcpy(&out, &bits, sizeof out);
+    } else {
+        for (int i = 0; i < kLanes; ++i) out[i] = static_cast<T>(from[i]);
+    }
+    return out;
+}
+
+/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side.
+template <class T, class From>
+inline __attribute__((always_inline)) void add_rows(const T* a, std::int64_t m, std::int64_t k,
+                                                    const From* b, std::int64_t stride,
+                                                    std::int64_t count, T* result,
+                                                    std::int64_t result_stride) {
+    using Vector = typename VectorOf<T, kLanes>::type;
+    std::int64_t j = 0;
+    for (; j + kLanes <= count; j += kLanes) {
+        Vector sum[kFewRows] = {};
+        for (std::int64_t p = 0; p < k; ++p) {
+            const Vector row = load_row<T>(b + p * stride + j);
+            for (std::int64_t i = 0; i < m; ++i) sum[i] += (a[i * k + p] - Vector{}) * row;
+        }
+        for (std::int64_t i = 0; i < m; ++i)
+            std::memcpy(result + i * result_stride + j, &sum[i], sizeof(Vector));
+    }
+    for (; j < count; ++j) {
+        for (std::int64_t i = 0; i < m; ++i) {
+            T sum{};
+            for (std::int64_t p = 0; p < k; ++p)
+                sum += a[i * k + p] * static_cast<T>(b[p * stride + j]);
+            result[i * result_stride + j] = sum;
+        }
+    }
+}
+
+/// The same for columns whose elements lie side by side.
+template <class T, class From>
+inline __attribute__((always_inline)) void add_columns(const T* a, std::int64_t m, std::int64_t k,
+                                                       const From* b, std::int64_t stride,
+                                                       std::int64_t count, T* result,
+                                                       std::int64_t result_stride) {
+    using Vector = typename VectorOf<T, kLanes>::type;
+    for (std::int64_t j = 0; j < count; ++j) {
+        const From* column = b + j * stride;
+        for (std::int64_t i = 0; i < m; ++i) {
+            const T* row = a + i * k;
+            Vector sum[kChains] = {};
+            std::int64_t p = 0;
+            for (; p + kChains * kLanes <= k; p += kChains * kLanes) {
+                for (int c = 0; c < kChains; ++c)
+                    sum[c] +=
+                        load_row<T>(row + p + c * kLanes) * load_row<T>(column + p + c * kLanes);
+            }
+            const Vector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+            T total{};
+            for (int lane = 0; lane < kLanes; ++lane) total += all[lane];
+            for (; p < k; ++p) total += row[p] * static_cast<T>(column[p]);
+            result[i * result_stride + j] = total;
+        }
+    }
+}
+
+template <class T, class From>
+using FewRows = void (*)(const T* a, std::int64_t m, std::int64_t k, const From* b,
+                         std::int64_t stride, std::int64_t count, T* result,
+                         std::int64_t result_stride);
+
+#define LAZULI_FEW_ROWS(name, features, body)                                           \
+    template <class T, class From>                                                      \
+    __attribute__((target(features))) void name(                                        \
+        const T* a, std::int64_t m, std::int64_t k, const From* b, std::int64_t stride, \
+        std::int64_t count, T* result, std::int64_t result_stride) {                    \
+        body<T, From>(a, m, k, b, stride, count, result, result_stride);                \
+    }
+LAZULI_FEW_ROWS(add_rows_512, "avx512f,avx512vl,avx512bw,f16c", add_rows)
+LAZULI_FEW_ROWS(add_rows_256, "avx2,fma,f16c", add_rows)
+LAZULI_FEW_ROWS(add_rows_128, "sse2", add_rows)
+LAZULI_FEW_ROWS(add_columns_512, "avx512f,avx512vl,avx512bw,f16c", add_columns)
+LAZULI_FEW_ROWS(add_columns_256, "avx2,fma,f16c", add_columns)
+LAZULI_FEW_ROWS(add_columns_128, "sse2", add_columns)
+#undef LAZULI_FEW_ROWS
+
+template <class T, class From>
+FewRows<T, From> choose_few_rows(bool by_rows) {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+        __builtin_cpu_supports("avx512bw") != 0)
+        return by_rows ? add_rows_512<T, From> : add_columns_512<T, From>;
+    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
+        return by_rows ? add_rows_256<T, From> : add_columns_256<T, From>;
+    return by_rows ? add_rows_128<T, From> : add_columns_128<T, From>;
+}
+
+/// Whether it is a product of few rows by a matrix that is read in the order in which it lies.
+bool has_few_rows(const Product& p) {
+    return p.m <= kFewRows && (p.b.column_stride == 1 || p.b.row_stride == 1);
+}
+
+template <class T, class From>
+void multiply_few_rows(const Product& p,
+                       const std::function<void(std::int64_t, std::int64_t)>& finished) {
+    // The few rows of a, one behind the other.
+    T* rows = thread_room<T, Room::left>(p.m * p.k);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+        const auto* from = static_cast<const From*>(p.a.data) + i * p.a.row_stride;
+        for (std::int64_t k = 0; k < p.k; ++k)
+            rows[i * p.k + k] = element<T>(from + k * p.a.column_stride);
+    }
+    struct Call {
+        const Product& p;
+        const T* rows;
+        bool by_rows;
+        FewRows<T, From> add;
+    } call{p, rows, p.b.column_stride == 1, nullptr};
+    call.add = choose_few_rows<T, From>(call.by_rows);
+    // Columns to a piece: so that a piece is worth handing out, and whole vectors.
+    const std::int64_t grain =
+        std::clamp<std::int64_t>((1 << 17) / std::max<std::int64_t>(p.m * p.k, 1) / 64, 1, 64) * 64;
+    runtime::share_out(
+        p.n, grain,
+        [](void* data, std::int64_t begin, std::int64_t end) {
+            const Call& c = *static_cast<Call*>(data);
+            const auto* b = static_cast<const From*>(c.p.b.data) + begin * c.p.b.column_stride;
+            c.add(c.rows, c.p.m, c.p.k, b, c.by_rows ? c.p.b.row_stride : c.p.b.column_stride,
+                  end - begin, static_cast<T*>(c.p.result) + begin, c.p.n);
+        },
+        &call);
+    if (finished) finished(0, p.m);
+}
+
 template <class T, class From>
 class Multiplication {
    public:
@@ -185,8 +338,7 @@ class Multiplication {
     void run() {
         const std::int64_t width = std::min(p_.n, kWidth);
         const std::int64_t panels = (width + tile_.columns - 1) / tile_.columns;
-        const Packed<T> room(panels * tile_.columns * std::min(p_.k, kDepth));
-        packed_b_ = room.data.get();
+        packed_b_ = thread_room<T, Room::right>(panels * tile_.columns * std::min(p_.k, kDepth));
         for (column_ = 0; column_ < p_.n; column_ += kWidth) {
             columns_ = std::min(kWidth, p_.n - column_);
             for (depth_ = 0; depth_ < p_.k; depth_ += kDepth) {
@@ -218,7 +370,7 @@ class Multiplication {
 
     void multiply_block(std::int64_t first, std::int64_t behind) {
         const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
-        T* packed_a = thread_room<T>(tiles * tile_.rows * depths_);
+        T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * depths_);
         const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
                            depth_ * p_.a.column_stride;
         pack<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths_, tile_.rows,
@@ -274,6 +426,15 @@ void multiply(const Product& product,
         std::memset(product.result, 0, static_cast<std::size_t>(product.m * product.n) * size);
         if (finished) finished(0, product.m);
         return;
+    }
+    if (has_few_rows(product)) {
+        switch (product.dtype) {
+            case DType::f16: return multiply_few_rows<float, Half>(product, finished);
+            case DType::bf16: return multiply_few_rows<float, BFloat16>(product, finished);
+            case DType::f32: return multiply_few_rows<float, float>(product, finished);
+            case DType::f64: return multiply_few_rows<double, double>(product, finished);
+            default: break;
+        }
     }
     switch (product.dtype) {
         case DType::f16: return Multiplication<float, Half>(product, finished).run();
