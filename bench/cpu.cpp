@@ -1,6 +1,7 @@
-// What the CPU backend makes of the machine: kernels on 4096 x 8192 beside what a copy achieves.
+// What the CPU backend makes of the machine: kernels on 4096 x 8192 beside what a copy achieves,
+// and products of matrices beside what multiplying registers achieves.
 //
-//   bench-cpu [--dtype f32|bf16] [--rows N] [--columns N] [--filter TEXT] [--json]
+//   bench-cpu [--dtype f32|bf16] [--rows N] [--columns N] [--filter TEXT] [--products] [--json]
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,9 +12,11 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "lazuli/lazuli.h"
+#include "runtime/pool.h"
 
 namespace {
 
@@ -97,6 +100,97 @@ const Row kRows[] = {
      [](const Operands& o) { return o.x.reshape({o.columns, o.rows}).permute({1, 0}) + o.y; }},
 };
 
+// ---- products
+
+typedef float Vector __attribute__((vector_size(64)));
+
+/// As many multiplications and additions as fit between two points in time, none waiting for
+/// another.
+#define LAZULI_FMA_LOOP(name, features)                                 \
+    __attribute__((target(features))) float name(std::int64_t rounds) { \
+        Vector sums[12] = {};                                           \
+        Vector factor = Vector{} + 1.0000001F;                          \
+        for (std::int64_t i = 0; i < rounds; ++i) {                     \
+            _Pragma("GCC unroll 12") for (Vector & sum : sums) {        \
+                sum = sum * factor + factor;                            \
+                asm volatile("" : "+v"(sum));                           \
+            }                                                           \
+        }                                                               \
+        float total = 0;                                                \
+        for (const Vector& sum : sums) total += sum[0];                 \
+        return total;                                                   \
+    }
+LAZULI_FMA_LOOP(fma_loop_512, "avx512f")
+#undef LAZULI_FMA_LOOP
+
+/// Floating-point operations a second of all threads; 0 where the processor has no AVX-512.
+double fma_peak() {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") == 0) return 0;
+    constexpr std::int64_t kRounds = 20'000'000;
+    double best = 0;
+    for (int repetition = 0; repetition < 3; ++repetition) {
+        const double start = now();
+        std::vector<std::thread> threads;
+        const int count = runtime::thread_count();
+        for (int i = 0; i < count; ++i)
+            threads.emplace_back([] {
+                volatile float kept = fma_loop_512(kRounds);
+                (void)kept;
+            });
+        for (std::thread& thread : threads) thread.join();
+        best = std::max(best, 2.0 * 16 * 12 * kRounds * count / (now() - start));
+    }
+    return best;
+}
+
+struct ProductRow {
+    std::string name;
+    std::int64_t m, n, k;
+    bool fused = false;       // with bias and gelu
+    bool transposed = false;  // the second operand lies column by column
+};
+
+void run_products(DType dtype, bool json, std::string& list) {
+    const double peak = fma_peak();
+    if (!json)
+        fmt::print(
+            "\nproducts of {}; registers alone: {:.0f} GFLOP/s\n{:<28} {:>10} {:>10} {:>10} "
+            "{:>10}\n",
+            name(dtype), peak / 1e9, "", "median ms", "GFLOP/s", "GB/s", "of peak");
+    std::vector<ProductRow> rows;
+    for (const std::int64_t n : {512, 1024, 2048, 4096})
+        rows.push_back({fmt::format("matmul {}", n), n, n, n});
+    rows.push_back({"matmul 1024 + bias, gelu", 1024, 1024, 1024, true});
+    rows.push_back({"matmul 1024, transposed", 1024, 1024, 1024, false, true});
+    rows.push_back({"1 row x 4096 x 4096", 1, 4096, 4096});
+    rows.push_back({"1 row x 4096 x 4096, tr.", 1, 4096, 4096, false, true});
+    for (const ProductRow& row : rows) {
+        const Tensor a = key(5).random_uniform({row.m, row.k}).cast(dtype).eval();
+        const Shape shape = row.transposed ? Shape{row.n, row.k} : Shape{row.k, row.n};
+        const Tensor held = key(6).random_uniform(shape).cast(dtype).eval();
+        const Tensor b = row.transposed ? held.permute({1, 0}) : held;
+        const Tensor bias = key(7).random_uniform({row.n}).cast(dtype).eval();
+        const Times times = time_of(
+            [&] { return row.fused ? a.matmul_bias(b, bias, Activation::gelu) : a.matmul(b); },
+            row.k * row.n * row.m > (std::int64_t{1} << 33) ? 5 : 21);
+        const auto mnk = static_cast<double>(row.m) * static_cast<double>(row.n * row.k);
+        const double bytes = static_cast<double>(size_of(dtype)) *
+                             static_cast<double>(row.m * row.k + row.k * row.n + row.m * row.n);
+        if (json) {
+            list += fmt::format(
+                ",\n {{\"name\": \"{}\", \"median_us\": {:.1f}, \"min_us\": {:.1f}, "
+                "\"gb_s\": {:.2f}, \"gflop_s\": {:.1f}, \"share_of_limit\": {:.3f}}}",
+                row.name, 1e6 * times.median, 1e6 * times.least, bytes / times.least / 1e9,
+                2 * mnk / times.least / 1e9, peak > 0 ? 2 * mnk / times.least / peak : 0);
+        } else {
+            fmt::print("{:<28} {:>10.3f} {:>10.1f} {:>10.1f} {:>9.0f}%\n", row.name,
+                       1e3 * times.median, 2 * mnk / times.least / 1e9, bytes / times.least / 1e9,
+                       peak > 0 ? 200 * mnk / times.least / peak : 0);
+        }
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -105,6 +199,7 @@ int main(int argc, char** argv) {
     DType dtype = f32;
     std::string filter;
     bool json = false;
+    bool products = false;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         const auto next = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
@@ -116,6 +211,8 @@ int main(int argc, char** argv) {
             dtype = next() == "bf16" ? bf16 : f32;
         } else if (word == "--filter") {
             filter = next();
+        } else if (word == "--products") {
+            products = true;
         } else if (word == "--json") {
             json = true;
         } else {
@@ -153,6 +250,7 @@ int main(int argc, char** argv) {
                        100 * limit / times.least);
         }
     }
-    if (json) fmt::print("[{}]\n", list);
     if (!json) fmt::print("of limit: the same bytes at the speed of the copy in this run\n");
+    if (products) run_products(dtype, json, list);
+    if (json) fmt::print("[{}]\n", list);
 }
