@@ -106,22 +106,20 @@ typedef float Vector __attribute__((vector_size(64)));
 
 /// As many multiplications and additions as fit between two points in time, none waiting for
 /// another.
-#define LAZULI_FMA_LOOP(name, features)                                 \
-    __attribute__((target(features))) float name(std::int64_t rounds) { \
-        Vector sums[12] = {};                                           \
-        Vector factor = Vector{} + 1.0000001F;                          \
-        for (std::int64_t i = 0; i < rounds; ++i) {                     \
-            _Pragma("GCC unroll 12") for (Vector & sum : sums) {        \
-                sum = sum * factor + factor;                            \
-                asm volatile("" : "+v"(sum));                           \
-            }                                                           \
-        }                                                               \
-        float total = 0;                                                \
-        for (const Vector& sum : sums) total += sum[0];                 \
-        return total;                                                   \
+__attribute__((target("avx512f"))) float fma_loop_512(std::int64_t rounds) {
+    const Vector factor = Vector{} + 1.0000001F;
+    Vector a = factor, b = factor, c = factor, d = factor, e = factor, f = factor, g = factor,
+           h = factor, i = factor, j = factor, k = factor, l = factor;
+    for (std::int64_t n = 0; n < rounds; ++n) {
+        a = a * factor + factor, b = b * factor + factor, c = c * factor + factor;
+        d = d * factor + factor, e = e * factor + factor, f = f * factor + factor;
+        g = g * factor + factor, h = h * factor + factor, i = i * factor + factor;
+        j = j * factor + factor, k = k * factor + factor, l = l * factor + factor;
+        asm volatile("" ::: "memory");
     }
-LAZULI_FMA_LOOP(fma_loop_512, "avx512f")
-#undef LAZULI_FMA_LOOP
+    const Vector all = a + b + c + d + e + f + g + h + i + j + k + l;
+    return all[0];
+}
 
 /// Floating-point operations a second of all threads; 0 where the processor has no AVX-512.
 double fma_peak() {

@@ -196,31 +196,57 @@ inline __attribute__((always_inline)) typename VectorOf<T, kLanes>::type load_ro
     return out;
 }
 
-/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side.
+/// `Rows` rows of the result at `Vectors` vectors of columns.
+template <class T, class From, int Rows, int Vectors>
+inline __attribute__((always_inline)) void add_block(const T* a, std::int64_t k, const From* b,
+                                                     std::int64_t stride, T* result,
+                                                     std::int64_t result_stride) {
+    using Vector = typename VectorOf<T, kLanes>::type;
+    Vector sum[Rows][Vectors] = {};
+    for (std::int64_t p = 0; p < k; ++p) {
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v) {
+            const Vector row = load_row<T>(b + p * stride + v * kLanes);
+#pragma GCC unroll 8
+            for (int i = 0; i < Rows; ++i) sum[i][v] += (a[i * k + p] - Vector{}) * row;
+        }
+    }
+    for (int i = 0; i < Rows; ++i) {
+        for (int v = 0; v < Vectors; ++v)
+            std::memcpy(result + i * result_stride + v * kLanes, &sum[i][v], sizeof(Vector));
+    }
+}
+
+/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side: as many
+/// of them at once as leave the sums in registers, since each row of b is far from the next.
 template <class T, class From>
 inline __attribute__((always_inline)) void add_rows(const T* a, std::int64_t m, std::int64_t k,
                                                     const From* b, std::int64_t stride,
                                                     std::int64_t count, T* result,
                                                     std::int64_t result_stride) {
-    using Vector = typename VectorOf<T, kLanes>::type;
-    std::int64_t j = 0;
-    for (; j + kLanes <= count; j += kLanes) {
-        Vector sum[kFewRows] = {};
-        for (std::int64_t p = 0; p < k; ++p) {
-            const Vector row = load_row<T>(b + p * stride + j);
-            for (std::int64_t i = 0; i < m; ++i) sum[i] += (a[i * k + p] - Vector{}) * row;
+    std::int64_t i = 0;
+    const auto rows = [&]<int Rows, int Vectors>() __attribute__((always_inline)) {
+        constexpr std::int64_t kWide = Vectors * kLanes;
+        const T* from = a + i * k;
+        T* to = result + i * result_stride;
+        std::int64_t j = 0;
+        for (; j + kWide <= count; j += kWide)
+            add_block<T, From, Rows, Vectors>(from, k, b + j, stride, to + j, result_stride);
+        for (; j + kLanes <= count; j += kLanes)
+            add_block<T, From, Rows, 1>(from, k, b + j, stride, to + j, result_stride);
+        for (; j < count; ++j) {
+            for (int r = 0; r < Rows; ++r) {
+                T sum{};
+                for (std::int64_t p = 0; p < k; ++p)
+                    sum += from[r * k + p] * static_cast<T>(b[p * stride + j]);
+                to[r * result_stride + j] = sum;
+            }
         }
-        for (std::int64_t i = 0; i < m; ++i)
-            std::memcpy(result + i * result_stride + j, &sum[i], sizeof(Vector));
-    }
-    for (; j < count; ++j) {
-        for (std::int64_t i = 0; i < m; ++i) {
-            T sum{};
-            for (std::int64_t p = 0; p < k; ++p)
-                sum += a[i * k + p] * static_cast<T>(b[p * stride + j]);
-            result[i * result_stride + j] = sum;
-        }
-    }
+        i += Rows;
+    };
+    while (m - i >= 4) rows.template operator()<4, 4>();
+    if (m - i >= 2) rows.template operator()<2, 8>();
+    if (m - i == 1) rows.template operator()<1, 8>();
 }
 
 /// The same for columns whose elements lie side by side.
