@@ -108,8 +108,9 @@ typedef float Vector __attribute__((vector_size(64)));
 /// another.
 __attribute__((target("avx512f"))) float fma_loop_512(std::int64_t rounds) {
     const Vector factor = Vector{} + 1.0000001F;
-    Vector a = factor, b = factor, c = factor, d = factor, e = factor, f = factor, g = factor,
-           h = factor, i = factor, j = factor, k = factor, l = factor;
+    // All different: equal sums would be computed once.
+    Vector a = factor, b = a + 1, c = b + 1, d = c + 1, e = d + 1, f = e + 1, g = f + 1, h = g + 1,
+           i = h + 1, j = i + 1, k = j + 1, l = k + 1;
     for (std::int64_t n = 0; n < rounds; ++n) {
         a = a * factor + factor, b = b * factor + factor, c = c * factor + factor;
         d = d * factor + factor, e = e * factor + factor, f = f * factor + factor;

@@ -129,7 +129,11 @@ bool is_compilable(const Kernel& kernel) {
     const bool binds = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Statement& s) {
         return s.kind == StatementKind::bind;
     });
-    return !binds && is_compilable(kernel.body, kernel);
+    std::size_t passed = 0;
+    for (const Statement& s : kernel.body) {
+        if (s.kind == StatementKind::reduce) passed += s.results.size();
+    }
+    return !binds && passed <= kPassedValues && is_compilable(kernel.body, kernel);
 }
 
 }  // namespace lazuli::codegen

@@ -19,6 +19,9 @@ struct Phase {
 /// The phases of a kernel, in order. Statements that only compute belong to those that need them.
 std::vector<Phase> phases_of(const Kernel& kernel);
 
+/// How many results of reductions may pass from phase to phase of one kernel.
+constexpr std::size_t kPassedValues = 64;
+
 /// Whether a loop that holds loops is vectorised along its own variable, and not they along theirs:
 /// elements that lie side by side in memory are then computed side by side.
 bool vectorizes_across(const Statement& loop);

@@ -15,9 +15,6 @@ namespace lazuli::cpu {
 
 namespace {
 
-// Results of reductions that pass from phase to phase of one kernel.
-constexpr std::size_t kPassedValues = 64;
-
 void throw_bad_index(const std::array<std::int64_t, 3>& status) {
     const std::string index = status[0] == 1
                                   ? fmt::format("{}", status[1])
@@ -47,7 +44,7 @@ void launch(const Runnable& runnable, std::span<void* const> given) {
     struct Call {
         const Code::Part* part;
         void* const* buffers;
-        std::array<std::int64_t, kPassedValues> values;
+        std::array<std::int64_t, codegen::kPassedValues> values;
         std::array<std::int64_t, 3> status{};
         std::atomic_flag told = ATOMIC_FLAG_INIT;
     } call{.part = nullptr, .buffers = buffers.data(), .values = {}};
@@ -163,7 +160,7 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
             round_to(dtype_, static_cast<const float*>(product.result) + first * n,
                      (behind - first) * n, own + first * n * size);
         if (epilogue_buffers.empty()) return;
-        std::array<std::int64_t, kPassedValues> values{};
+        std::array<std::int64_t, codegen::kPassedValues> values{};
         std::array<std::int64_t, 3> status{};
         epilogue_->code->parts()[0].run(epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
                                         (batch * m + behind) * steps_a_row_, values.data(),

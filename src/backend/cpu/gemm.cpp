@@ -196,57 +196,48 @@ inline __attribute__((always_inline)) typename VectorOf<T, kLanes>::type load_ro
     return out;
 }
 
-/// `Rows` rows of the result at `Vectors` vectors of columns.
-template <class T, class From, int Rows, int Vectors>
-inline __attribute__((always_inline)) void add_block(const T* a, std::int64_t k, const From* b,
-                                                     std::int64_t stride, T* result,
-                                                     std::int64_t result_stride) {
-    using Vector = typename VectorOf<T, kLanes>::type;
-    Vector sum[Rows][Vectors] = {};
-    for (std::int64_t p = 0; p < k; ++p) {
-#pragma GCC unroll 8
-        for (int v = 0; v < Vectors; ++v) {
-            const Vector row = load_row<T>(b + p * stride + v * kLanes);
-#pragma GCC unroll 8
-            for (int i = 0; i < Rows; ++i) sum[i][v] += (a[i * k + p] - Vector{}) * row;
-        }
-    }
-    for (int i = 0; i < Rows; ++i) {
-        for (int v = 0; v < Vectors; ++v)
-            std::memcpy(result + i * result_stride + v * kLanes, &sum[i][v], sizeof(Vector));
-    }
-}
-
-/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side: as many
-/// of them at once as leave the sums in registers, since each row of b is far from the next.
+/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side. A few
+/// long pieces of b's rows are read in the order in which they lie, and added to all rows of the
+/// result while they are in the cache.
 template <class T, class From>
 inline __attribute__((always_inline)) void add_rows(const T* a, std::int64_t m, std::int64_t k,
                                                     const From* b, std::int64_t stride,
                                                     std::int64_t count, T* result,
                                                     std::int64_t result_stride) {
-    std::int64_t i = 0;
-    const auto rows = [&]<int Rows, int Vectors>() __attribute__((always_inline)) {
-        constexpr std::int64_t kWide = Vectors * kLanes;
-        const T* from = a + i * k;
-        T* to = result + i * result_stride;
-        std::int64_t j = 0;
-        for (; j + kWide <= count; j += kWide)
-            add_block<T, From, Rows, Vectors>(from, k, b + j, stride, to + j, result_stride);
-        for (; j + kLanes <= count; j += kLanes)
-            add_block<T, From, Rows, 1>(from, k, b + j, stride, to + j, result_stride);
-        for (; j < count; ++j) {
-            for (int r = 0; r < Rows; ++r) {
-                T sum{};
-                for (std::int64_t p = 0; p < k; ++p)
-                    sum += from[r * k + p] * static_cast<T>(b[p * stride + j]);
-                to[r * result_stride + j] = sum;
+    using Vector = typename VectorOf<T, kLanes>::type;
+    constexpr int kDeep = 4;
+    const std::int64_t whole = count / kLanes * kLanes;
+    for (std::int64_t i = 0; i < m; ++i) std::fill_n(result + i * result_stride, count, T{});
+    for (std::int64_t p = 0; p < k; p += kDeep) {
+        const auto deep = static_cast<int>(std::min<std::int64_t>(kDeep, k - p));
+        const From* rows = b + p * stride;
+        for (std::int64_t i = 0; i < m; ++i) {
+            const T* factors = a + i * k + p;
+            T* to = result + i * result_stride;
+            if (deep == kDeep) {
+                for (std::int64_t j = 0; j < whole; j += kLanes) {
+                    Vector sum;
+                    std::memcpy(&sum, to + j, sizeof sum);
+#pragma GCC unroll 4
+                    for (int d = 0; d < kDeep; ++d)
+                        sum += (factors[d] - Vector{}) * load_row<T>(rows + d * stride + j);
+                    std::memcpy(to + j, &sum, sizeof sum);
+                }
+            } else {
+                for (std::int64_t j = 0; j < whole; j += kLanes) {
+                    Vector sum;
+                    std::memcpy(&sum, to + j, sizeof sum);
+                    for (int d = 0; d < deep; ++d)
+                        sum += (factors[d] - Vector{}) * load_row<T>(rows + d * stride + j);
+                    std::memcpy(to + j, &sum, sizeof sum);
+                }
+            }
+            for (std::int64_t j = whole; j < count; ++j) {
+                for (int d = 0; d < deep; ++d)
+                    to[j] += factors[d] * static_cast<T>(rows[d * stride + j]);
             }
         }
-        i += Rows;
-    };
-    while (m - i >= 4) rows.template operator()<4, 4>();
-    if (m - i >= 2) rows.template operator()<2, 8>();
-    if (m - i == 1) rows.template operator()<1, 8>();
+    }
 }
 
 /// The same for columns whose elements lie side by side.
@@ -329,9 +320,11 @@ void multiply_few_rows(const Product& p,
         FewRows<T, From> add;
     } call{p, rows, p.b.column_stride == 1, nullptr};
     call.add = choose_few_rows<T, From>(call.by_rows);
-    // Columns to a piece: so that a piece is worth handing out, and whole vectors.
-    const std::int64_t grain =
-        std::clamp<std::int64_t>((1 << 17) / std::max<std::int64_t>(p.m * p.k, 1) / 64, 1, 64) * 64;
+    // Columns to a piece: where rows are read, long enough to be read in one go, and few enough to
+    // stay in the cache; else so many that a piece is worth handing out.
+    const std::int64_t worth = (1 << 17) / std::max<std::int64_t>(p.m * p.k, 1) / 64 * 64;
+    const std::int64_t grain = call.by_rows ? std::max<std::int64_t>(worth, 1024)
+                                            : std::clamp<std::int64_t>(worth, 64, 4096);
     runtime::share_out(
         p.n, grain,
         [](void* data, std::int64_t begin, std::int64_t end) {

@@ -145,13 +145,14 @@ Object::Object(std::span<const char> file) {
             std::memcpy(memory_ + place, jump, sizeof jump);
             std::memcpy(memory_ + place + sizeof jump, &target, sizeof target);
         }
-        const auto address_of = [&](std::size_t i) -> std::byte* {
+        const auto address_of = [&](std::size_t i) -> std::uint64_t {
+            const auto base = reinterpret_cast<std::uint64_t>(memory_);
             const Elf64_Sym symbol = symbol_at(i);
             if (const auto thunk = thunks.find(i); thunk != thunks.end())
-                return memory_ + thunk->second;
+                return base + thunk->second;
             if (symbol.st_shndx >= places.size() || places[symbol.st_shndx] == SIZE_MAX)
                 refuse("a symbol lies in no section");
-            return memory_ + places[symbol.st_shndx] + symbol.st_value;
+            return base + places[symbol.st_shndx] + symbol.st_value;
         };
         for (const Elf64_Shdr& section : sections) {
             if (section.sh_type != SHT_RELA || section.sh_info >= places.size() ||
@@ -164,15 +165,16 @@ Object::Object(std::span<const char> file) {
                     sections[section.sh_info].sh_size - fix.r_offset < 4)
                     refuse("a correction outside of its section");
                 std::byte* place = memory_ + places[section.sh_info] + fix.r_offset;
-                const std::byte* target = address_of(ELF64_R_SYM(fix.r_info));
+                // As numbers: what a broken file says need not be an address.
+                const std::uint64_t target =
+                    address_of(ELF64_R_SYM(fix.r_info)) + static_cast<std::uint64_t>(fix.r_addend);
                 if (type == R_X86_64_PC32 || type == R_X86_64_PLT32) {
-                    const auto value = static_cast<std::int32_t>(target + fix.r_addend - place);
+                    const auto value =
+                        static_cast<std::int32_t>(target - reinterpret_cast<std::uint64_t>(place));
                     std::memcpy(place, &value, sizeof value);
                 } else if (type == R_X86_64_64 &&
                            sections[section.sh_info].sh_size - fix.r_offset >= 8) {
-                    const auto value = reinterpret_cast<std::uint64_t>(target) +
-                                       static_cast<std::uint64_t>(fix.r_addend);
-                    std::memcpy(place, &value, sizeof value);
+                    std::memcpy(place, &target, sizeof target);
                 } else {
                     refuse(fmt::format("a correction of kind {}", type));
                 }
@@ -181,7 +183,7 @@ Object::Object(std::span<const char> file) {
         for (std::size_t i = 1; i < symbol_count; ++i) {
             const Elf64_Sym symbol = symbol_at(i);
             if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
-                functions_.emplace_back(name_of(symbol), address_of(i));
+                functions_.emplace_back(name_of(symbol), reinterpret_cast<void*>(address_of(i)));
         }
         if (mprotect(memory_, size_, PROT_READ | PROT_EXEC) != 0)
             refuse("the system does not let it run");
