@@ -88,6 +88,30 @@ bool vectorizes_across(const Statement& loop) {
     return for_across > for_inner;
 }
 
+bool runs_in_tiles(const Statement& loop) {
+    if (loop.kind == StatementKind::reduce || loop.body.size() != 1) return false;
+    const Statement& inner = loop.body[0];
+    if (inner.kind != StatementKind::serial ||
+        std::any_of(inner.body.begin(), inner.body.end(), is_loop))
+        return false;
+    const Expr& outer = loop.counts[0].variable;
+    const auto vars = inner.counts[0].size.vars();
+    if (std::find(vars.begin(), vars.end(), outer) != vars.end()) return false;
+    bool crosses = false;
+    for (const Statement& s : inner.body) {
+        if (s.kind == StatementKind::store &&
+            (step_along(*s.index, inner.counts[0].variable) != 1 ||
+             step_along(*s.index, outer) == 0))
+            return false;
+        if (s.kind != StatementKind::load) continue;
+        const auto along = step_along(*s.index, inner.counts[0].variable);
+        const auto across = step_along(*s.index, outer);
+        crosses = crosses || (across && (*across == 1 || *across == -1) && along &&
+                              (*along > 1 || *along < -1));
+    }
+    return crosses;
+}
+
 const char* library_function(const OpDef& def) {
     for (const char* name : {"exp", "log", "tanh", "erf", "pow"}) {
         if (def.name == name) return name;

@@ -26,6 +26,13 @@ constexpr std::size_t kPassedValues = 64;
 /// elements that lie side by side in memory are then computed side by side.
 bool vectorizes_across(const Statement& loop);
 
+/// Whether a loop and the only loop in it are run in small squares: something is read along the
+/// outer one that is written along the inner one, and what one step reads of a cache line the next
+/// ones need.
+bool runs_in_tiles(const Statement& loop);
+constexpr std::int64_t kTileRows = 16;
+constexpr std::int64_t kTileColumns = 64;
+
 /// How far an index moves when a variable does, where that is the same everywhere.
 std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable);
 

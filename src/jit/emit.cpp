@@ -596,11 +596,42 @@ class Emitter {
         };
         if (factor_ == 1 && is_vectorizable(s))
             return vectorized(counter, begin, end, factor_for(s), body);
+        if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
         if (factor_ == 1 && codegen::vectorizes_across(s))
             return vectorized(counter, begin, end, across_factor(s), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
             body();
+        });
+    }
+
+    /// Some rows at some columns, then at the next columns, then the next rows.
+    void in_tiles(const Statement& s, Value* begin, Value* end) {
+        const Statement& inner = s.body[0];
+        Value* columns = index(inner.counts[0].size);
+        const auto smaller = [&](Value* a, Value* b) {
+            return build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+        };
+        const auto pieces = [&](Value* of, std::int64_t size) {
+            return build_.CreateSDiv(build_.CreateAdd(of, integer(size - 1)), integer(size));
+        };
+        Value* row_pieces = pieces(build_.CreateSub(end, begin), codegen::kTileRows);
+        Value* column_pieces = pieces(columns, codegen::kTileColumns);
+        count(integer(0), row_pieces, 1, [&](Value* piece) {
+            Value* first =
+                build_.CreateAdd(begin, build_.CreateMul(piece, integer(codegen::kTileRows)));
+            Value* last = smaller(build_.CreateAdd(first, integer(codegen::kTileRows)), end);
+            count(integer(0), column_pieces, 1, [&](Value* tile) {
+                Value* from = build_.CreateMul(tile, integer(codegen::kTileColumns));
+                Value* to =
+                    smaller(build_.CreateAdd(from, integer(codegen::kTileColumns)), columns);
+                count(first, last, 1, [&](Value* row) {
+                    variables_[s.counts[0].variable.node()] = row;
+                    vectorized(inner.counts[0].variable, from, to, options_.width / 32, [&] {
+                        for (const Statement& each : inner.body) statement(each);
+                    });
+                });
+            });
         });
     }
 

@@ -197,6 +197,8 @@ void Code::set_grains(const codegen::Kernel& kernel) {
         grain = std::max<std::int64_t>({grain, part.phase.steps / 256, 1});
         if (codegen::vectorizes_across(kernel.body[part.phase.first]))
             grain = std::max<std::int64_t>(grain, 64);
+        if (codegen::runs_in_tiles(kernel.body[part.phase.first]))
+            grain = std::max<std::int64_t>(grain, codegen::kTileRows);
         if (grain > 64) grain = grain / 64 * 64;
         part.grain = grain;
     }
