@@ -19,7 +19,8 @@ constexpr std::string_view kHelp =
     "Usage: lazuli-opt [--pass=NAME]... [--fuel=N] [--format=text|json|hash] [FILE]...\n"
     "       lazuli-opt --check FILE...    run golden tests and compare\n"
     "       lazuli-opt --update FILE...   run golden tests and write down what they print\n"
-    "Without a file it reads standard input. Passes: expand, canonicalize, fold, algebra,\n"
+    "Options may also be written as two words: --fuel N. Without a file it reads standard input. "
+    "Passes: expand, canonicalize, fold, algebra,\n"
     "merge_equal, and optimize for all but the first; --fuel bounds the rewrites each may make\n";
 
 int run_golden_files(const std::vector<std::string>& files, bool update) {
@@ -65,6 +66,9 @@ int main(int argc, char** argv) {
                 check = true;
             } else if (word == "--update") {
                 update = true;
+            } else if ((word == "--fuel" || word == "--pass" || word == "--format") &&
+                       i + 1 < argc) {
+                options.add(fmt::format("{}={}", word, argv[++i]));
             } else if (word.starts_with("--")) {
                 options.add(word);
             } else {

@@ -119,5 +119,30 @@ TEST(Contraction, WithWhatIsFused) {
     });
 }
 
+// The epilogue runs on rows as they are complete: not where it reads others, or runs over columns.
+// Square, and of several blocks, so that sizes do not tell rows from columns.
+TEST(Contraction, EpiloguesThatReadOtherRows) {
+    const Shape square{200, 200};
+    const Make makes[] = {
+        [](const auto& t) { return t[0].matmul(t[1]).permute({1, 0}) + t[2]; },
+        [](const auto& t) { return t[0].matmul(t[1]).flip(0) * t[2]; },
+        [](const auto& t) { return t[0].matmul(t[1]).flip(1) * t[2]; },
+        [](const auto& t) { return t[0].matmul(t[1]).roll(7, 0) * t[2]; },
+        [](const auto& t) { return t[0].matmul(t[1]) + t[2].sum(0, true) * 0.01; },
+        [](const auto& t) { return t[0].matmul(t[1]) + t[2].sum(1, true) * 0.01; },
+        [](const auto& t) {
+            return t[0].matmul(t[1]).slice({1, 0}, {200, 200}).pad({0, 0}, {1, 0}) + t[2];
+        },
+        [](const auto& t) { return (t[0].matmul(t[1]).reshape({100, 400}) * 0.01).exp(); },
+        [](const auto& t) { return t[0].matmul(t[1]).slice({0, 0}, {1, 200}) * t[2]; },
+    };
+    for (std::size_t i = 0; i < std::size(makes); ++i) {
+        SCOPED_TRACE(i);
+        expect_same({square, square, square}, f32, 200 * 4, makes[i]);
+    }
+    expect_same({{40, 40, 30}, {40, 30, 50}, {40, 40, 50}}, f32, 30,
+                [](const auto& t) { return t[0].matmul(t[1]).permute({1, 0, 2}) + t[2]; });
+}
+
 }  // namespace
 }  // namespace lazuli

@@ -23,6 +23,34 @@ void throw_bad_index(const std::array<std::int64_t, 3>& status) {
         "gather", fmt::format("index {} is out of range for an axis of {}", index, status[2]));
 }
 
+/// How many steps of a kernel's one loop make up a row of the product, or 0 where rows are not what
+/// it runs over. It may run on some rows before the others are there only if it reads the product
+/// where it stores its results and nowhere else, and if its loop counts rows, or elements of rows.
+std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std::int64_t rows,
+                         std::int64_t columns) {
+    const codegen::Statement& loop = kernel.body.back();
+    const Expr& counter = loop.counts[0].variable;
+    std::optional<Expr> where;
+    bool in_place = true;
+    const auto look = [&](const auto& self, const codegen::Block& block) -> void {
+        for (const codegen::Statement& s : block) {
+            const bool stores = s.kind == codegen::StatementKind::store;
+            if (stores || (s.kind == codegen::StatementKind::load && s.buffer == product)) {
+                if (!where) where = s.index;
+                in_place = in_place && *where == *s.index && !s.valid;
+            }
+            self(self, s.body);
+        }
+    };
+    look(look, kernel.body);
+    if (!where || !in_place) return 0;
+    // A loop over columns steps by 1 as well, but not as often.
+    const auto step = codegen::step_along(*where, counter);
+    const std::int64_t steps = loop.counts[0].size.constant().value_or(0);
+    if (step == columns && steps == rows) return 1;
+    return step == 1 && steps == rows * columns ? columns : 0;
+}
+
 /// Memory for as long as a step runs.
 using Scratch = std::vector<BufferPtr>;
 char* take(Scratch& scratch, std::int64_t bytes) {
@@ -97,14 +125,13 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     const Runnable& epilogue = *out->epilogue_;
     if (epilogue.code != nullptr && epilogue.code->parts().size() == 1 &&
         epilogue.code->parts()[0].phase.parallel) {
+        const auto product =
+            std::find(epilogue.buffers.begin(), epilogue.buffers.end(), found->product);
         std::int64_t rows = found->rows.size;
         for (const plan::ProductAxis& axis : found->batch) rows *= axis.size;
-        const std::int64_t steps = epilogue.code->parts()[0].phase.steps;
-        const Shape shape = program.spec(found->epilogue.outputs[0]).shape;
-        // Steps are rows, or elements, in their order.
-        const bool same_shape = shape == program.spec(found->product).shape;
-        if (same_shape && (steps == rows || steps == rows * found->columns.size))
-            out->steps_a_row_ = steps / rows;
+        out->steps_a_row_ = steps_a_row(
+            *epilogue.kernel, static_cast<std::size_t>(product - epilogue.buffers.begin()), rows,
+            found->columns.size);
     }
     return out;
 }
