@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,8 +29,8 @@ DType accumulation_type(DType dtype) {
     }
 }
 
-// A reduction outside of all loops is shared out from this many steps on; into runs of this length,
-// unless its first axis gives parts enough.
+// A reduction outside of all loops is shared out from this many steps on, in parts of about this
+// length.
 constexpr double kSharedSteps = 1 << 16;
 constexpr std::int64_t kRun = 1 << 14;
 constexpr std::int64_t kFewParts = 16;
@@ -472,32 +471,45 @@ class Lowerer {
     template <class Body>
     ValueId combined_in_parts(const std::vector<Count>& counts, OpId combine, DType dtype,
                               const Scalar& init, const Body& body) {
-        std::vector<Count> inner = counts;
-        std::int64_t parts = counts[0].size.constant().value_or(1);
-        Expr part = counts[0].variable;
-        std::function<Position(const Position&)> where = [](const Position& p) { return p; };
-        if (counts.size() > 1 && parts >= kFewParts) {
-            inner.erase(inner.begin());
-        } else {
-            // The last counter is cut into runs.
-            const Count last = counts.back();
-            const std::int64_t size = last.size.constant().value_or(1);
-            parts = (size + kRun - 1) / kRun;
-            part = context().counter(fmt::format("r{}", counters_++), context().constant(parts));
-            const Expr left = context().constant(size) - part * kRun;
-            const Expr run = min(context().constant(kRun), left);
-            const Expr at = context().counter(fmt::format("r{}", counters_++), run);
-            inner.back() = {at, run};
-            where = [last, part, at](const Position& position) {
-                Position out;
-                for (const Expr& e : position)
-                    out.push_back(e.substitute([&](Expr v) -> std::optional<Expr> {
-                        if (!(v == last.variable)) return std::nullopt;
-                        return part * kRun + at;
-                    }));
-                return out;
-            };
+        // The first counter is cut into runs that are worth handing out; the last, where that gives
+        // few parts and it is long itself.
+        const auto size_of_count = [](const Count& c) { return c.size.constant().value_or(1); };
+        double within = 1;  // steps of all counters but the first
+        for (std::size_t i = 1; i < counts.size(); ++i)
+            within *= static_cast<double>(size_of_count(counts[i]));
+        auto run = static_cast<std::int64_t>(std::max(1.0, static_cast<double>(kRun) / within));
+        std::size_t cut = 0;
+        if ((size_of_count(counts[0]) + run - 1) / run < kFewParts &&
+            size_of_count(counts.back()) > kRun) {
+            cut = counts.size() - 1;
+            run = kRun;
         }
+        const Count whole = counts[cut];
+        const std::int64_t size = size_of_count(whole);
+        const std::int64_t parts = (size + run - 1) / run;
+        const Expr part =
+            context().counter(fmt::format("r{}", counters_++), context().constant(parts));
+        std::vector<Count> inner = counts;
+        Expr at = part;
+        if (run == 1) {
+            inner.erase(inner.begin() + static_cast<std::ptrdiff_t>(cut));
+        } else {
+            const Expr length = size % run == 0 ? context().constant(run)
+                                                : min(context().constant(run),
+                                                      context().constant(size) - part * run);
+            const Expr within_run = context().counter(fmt::format("r{}", counters_++), length);
+            inner[cut] = {within_run, length};
+            at = part * run + within_run;
+        }
+        const auto where = [&](const Position& position) {
+            Position out;
+            for (const Expr& e : position)
+                out.push_back(e.substitute([&](Expr v) -> std::optional<Expr> {
+                    if (!(v == whole.variable)) return std::nullopt;
+                    return at;
+                }));
+            return out;
+        };
         const std::size_t buffer = kScratch + scratch_.size();
         scratch_.push_back({fmt::format("tmp{}", scratch_.size()), dtype, parts, true, true});
         scopes_.push_back(

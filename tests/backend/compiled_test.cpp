@@ -93,7 +93,8 @@ TEST(CompiledKernels, GiveTheSameBitsAsInterpretedOnes) {
 
 TEST(CompiledKernels, LongSumsGiveTheSameBits) {
     const Work sum{"sum", [](const Tensor& x, const Tensor& y) { return (x * y).sum() + x.max(); }};
-    for (const Shape& shape : {Shape{100'003}, Shape{3, 40'000}, Shape{300, 300}})
+    for (const Shape& shape : {Shape{100'003}, Shape{3, 40'000}, Shape{300, 300}, Shape{50'001, 3},
+                               Shape{1, 70'000}, Shape{4, 5, 6'000}, Shape{20, 1, 5'000}})
         EXPECT_EQ(bytes_on("cpu", sum, f32, shape), bytes_on("interpreter", sum, f32, shape))
             << shape.str();
 }
