@@ -12,4 +12,5 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/lazuliConfig.cmake.in 
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lazuli)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lazuliConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lazuliConfig.cmake ${PROJECT_BINARY_DIR}/lazuliConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/module_place.cpp
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lazuli)

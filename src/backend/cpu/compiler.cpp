@@ -15,6 +15,9 @@
 #include "lazuli/error.h"
 #include "runtime/pool.h"
 
+/// Where an installed compiler is; in programs that were built against an installed Lazuli.
+extern "C" const char* lazuli_module_place() __attribute__((weak));
+
 namespace lazuli::cpu {
 
 namespace {
@@ -43,9 +46,7 @@ std::vector<std::filesystem::path> module_places() {
         out.push_back(here / "lazuli-jit.so");
         out.push_back(here / ".." / "lib" / "lazuli" / "lazuli-jit.so");
     }
-#ifdef LAZULI_MODULE_DIR
-    out.emplace_back(std::filesystem::path(LAZULI_MODULE_DIR) / "lazuli-jit.so");
-#endif
+    if (lazuli_module_place != nullptr) out.emplace_back(lazuli_module_place());
     return out;
 }
 
@@ -60,6 +61,11 @@ const ModuleFile& module_file() {
             return ModuleFile{
                 place, fmt::format("{} bytes of {}", bytes, time.time_since_epoch().count())};
         }
+#ifdef LAZULI_HAS_JIT
+        fmt::print(stderr,
+                   "lazuli: the compiler of kernels (lazuli-jit.so) is not found: kernels are "
+                   "interpreted, which is slow; LAZULI_JIT says where it is\n");
+#endif
         return ModuleFile{};
     }();
     return found;
