@@ -21,16 +21,6 @@ void for_each_expr(Block& block, const std::function<void(Expr&)>& change) {
     }
 }
 
-bool is_loop(StatementKind kind) {
-    return kind == StatementKind::parallel || kind == StatementKind::serial ||
-           kind == StatementKind::reduce;
-}
-
-bool has_loops(const Block& block) {
-    return std::any_of(block.begin(), block.end(),
-                       [](const Statement& s) { return is_loop(s.kind); });
-}
-
 /// Whether some counter inside is bounded by a variable: its bounds would have to be found anew.
 bool has_bounded_counters(const Block& block, const Expr& a, const Expr& b) {
     return std::any_of(block.begin(), block.end(), [&](const Statement& s) {

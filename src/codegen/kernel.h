@@ -87,6 +87,19 @@ struct Statement {
     Block body = {};
 };
 
+/// Whether a statement runs its body several times.
+inline bool is_loop(const Statement& s) {
+    return s.kind == StatementKind::parallel || s.kind == StatementKind::serial ||
+           s.kind == StatementKind::reduce;
+}
+/// Whether some statement of the block does.
+inline bool has_loops(const Block& block) {
+    for (const Statement& s : block) {
+        if (is_loop(s)) return true;
+    }
+    return false;
+}
+
 class Kernel {
    public:
     std::string name;

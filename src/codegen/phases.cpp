@@ -46,11 +46,6 @@ std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable) 
 
 namespace {
 
-bool is_loop(const Statement& s) {
-    return s.kind == StatementKind::parallel || s.kind == StatementKind::serial ||
-           s.kind == StatementKind::reduce;
-}
-
 /// Counts the accesses within a loop's loops that go from neighbour to neighbour: along `across`,
 /// or along the innermost variable. False where something depends on `across` that must not.
 bool count_neighbours(const Block& block, const Expr& across, const Expr* inner, int& for_across,
@@ -78,9 +73,7 @@ bool count_neighbours(const Block& block, const Expr& across, const Expr* inner,
 }  // namespace
 
 bool vectorizes_across(const Statement& loop) {
-    if (loop.kind == StatementKind::reduce ||
-        std::none_of(loop.body.begin(), loop.body.end(), is_loop))
-        return false;
+    if (loop.kind == StatementKind::reduce || !has_loops(loop.body)) return false;
     int for_across = 0;
     int for_inner = 0;
     const Expr& variable = loop.counts.back().variable;
@@ -91,9 +84,7 @@ bool vectorizes_across(const Statement& loop) {
 bool runs_in_tiles(const Statement& loop) {
     if (loop.kind == StatementKind::reduce || loop.body.size() != 1) return false;
     const Statement& inner = loop.body[0];
-    if (inner.kind != StatementKind::serial ||
-        std::any_of(inner.body.begin(), inner.body.end(), is_loop))
-        return false;
+    if (inner.kind != StatementKind::serial || has_loops(inner.body)) return false;
     const Expr& outer = loop.counts[0].variable;
     const auto vars = inner.counts[0].size.vars();
     if (std::find(vars.begin(), vars.end(), outer) != vars.end()) return false;

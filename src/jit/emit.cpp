@@ -32,16 +32,6 @@ using llvm::Value;
 // Outputs beyond this are written past the cache: they would push everything else out of it.
 constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
 
-bool is_loop(StatementKind kind) {
-    return kind == StatementKind::parallel || kind == StatementKind::serial ||
-           kind == StatementKind::reduce;
-}
-
-bool is_leaf(const Block& block) {
-    return std::none_of(block.begin(), block.end(),
-                        [](const Statement& s) { return is_loop(s.kind); });
-}
-
 bool is_float(DType dtype) { return kind(dtype) == lazuli::Kind::floating; }
 bool is_signed(DType dtype) {
     return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
@@ -536,7 +526,7 @@ class Emitter {
     }
 
     bool is_vectorizable(const Statement& s) {
-        if (!is_leaf(s.body)) return false;
+        if (!!codegen::has_loops(s.body)) return false;
         // A store that does not move with the counter means its last step.
         return std::all_of(s.body.begin(), s.body.end(), [&](const Statement& inner) {
             if (inner.kind != StatementKind::store) return true;
@@ -730,7 +720,7 @@ class Emitter {
         const Expr& counter = s.counts[level].variable;
         Value* end = index(s.counts[level].size);
         const bool innermost = level + 1 == s.counts.size();
-        if (innermost && s.lanes > 1 && is_leaf(s.body)) {
+        if (innermost && s.lanes > 1 && !codegen::has_loops(s.body)) {
             vectorized(counter, integer(0), end, s.lanes, [&] {
                 for (const Statement& inner : s.body) statement(inner);
                 for (std::size_t k = 0; k < rooms.size(); ++k) add_to(s, k, rooms[k]);

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "backend/cpu/contraction.h"
+#include "backend/host_backend.h"
 #include "backend/run_steps.h"
 #include "runtime/pool.h"
 
@@ -22,7 +21,7 @@ struct Prepared {
     std::vector<Way> ways;
 };
 
-class Cpu final : public Backend {
+class Cpu final : public HostBackend {
    public:
     std::string name() const override { return "cpu"; }
     DeviceInfo describe() const override {
@@ -73,13 +72,6 @@ class Cpu final : public Backend {
             }
         }
         return out;
-    }
-    BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }
-    void copy_in(Buffer& to, const void* from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to.host_mutable(), from, bytes);
-    }
-    void copy_out(void* to, const Buffer& from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from.host_data(), bytes);
     }
 };
 

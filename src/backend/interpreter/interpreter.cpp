@@ -1,14 +1,13 @@
 #include "backend/interpreter/interpreter.h"
 
-#include <cstring>
-
+#include "backend/host_backend.h"
 #include "backend/run_steps.h"
 
 namespace lazuli::backend {
 
 namespace {
 
-class Interpreter final : public Backend {
+class Interpreter final : public HostBackend {
    public:
     std::string name() const override { return "interpreter"; }
     DeviceInfo describe() const override {
@@ -32,13 +31,6 @@ class Interpreter final : public Backend {
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
         return static_cast<const plan::Steps*>(prepared)->lines();
-    }
-    BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }
-    void copy_in(Buffer& to, const void* from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to.host_mutable(), from, bytes);
-    }
-    void copy_out(void* to, const Buffer& from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from.host_data(), bytes);
     }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/host_backend.h"
 #include "ir/layout.h"
 
 namespace lazuli::backend {
@@ -16,7 +17,7 @@ struct Prepared {
     std::vector<std::uint32_t> dying_until;  // where in `dying` each operation's share ends
 };
 
-class Reference final : public Backend {
+class Reference final : public HostBackend {
    public:
     std::string name() const override { return "reference"; }
     DeviceInfo describe() const override {
@@ -116,14 +117,6 @@ class Reference final : public Backend {
             if (bytes > 0) std::memcpy(results.back()->host_mutable(), from.data, bytes);
         }
         return results;
-    }
-
-    BufferPtr allocate(std::size_t bytes) override { return allocate_host(device(), bytes); }
-    void copy_in(Buffer& to, const void* from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to.host_mutable(), from, bytes);
-    }
-    void copy_out(void* to, const Buffer& from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from.host_data(), bytes);
     }
 };
 
