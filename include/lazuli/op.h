@@ -225,6 +225,7 @@ enum class Lowering : std::uint8_t {
     opaque,       ///< By a kernel of its own, which its backend has.
     reduction,    ///< By combining elements over the axes that its first attribute lists.
     contraction,  ///< By summing products, as dot_general.
+    convolution,  ///< By summing products of windows, as convolution.
     concat,       ///< From one operand or another, by the position along an axis.
     gather,       ///< From a position that an operand says.
     position,     ///< By the position along an axis alone.

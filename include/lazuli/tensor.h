@@ -42,7 +42,7 @@ struct PrintOptions {
 class Tensor {
    public:
     /// No tensor; using it is an ArgumentError.
-    Tensor() = default;
+    Tensor() noexcept : node_(nullptr) {}
     /// A tensor of rank 0. Integers are i32 (i64 where they do not fit), reals f32, complex numbers
     /// c64.
     template <Element T>
@@ -281,7 +281,7 @@ class Tensor {
     const void* read_data(DType dtype) const;
     void read_dense(DType dtype, void* out) const;
 
-    ir::NodeHeader* node_ = nullptr;
+    ir::NodeHeader* node_;
 };
 
 static_assert(sizeof(Tensor) == sizeof(void*), "a tensor is one pointer wide");

@@ -10,6 +10,7 @@
 
 #include "ir/placement.h"
 #include "lazuli/error.h"
+#include "ops/convolution.h"
 
 namespace lazuli::codegen {
 
@@ -118,7 +119,8 @@ class Lowerer {
         if (!is_inside(v) || !weighed_.insert({v.raw, key}).second) return;
         const Operation operation = program_.operation(v.index());
         const Lowering how = operation.def().lowering;
-        if (how == Lowering::reduction || how == Lowering::contraction) {
+        if (how == Lowering::reduction || how == Lowering::contraction ||
+            how == Lowering::convolution) {
             for (std::size_t d = 0; d < counters.size(); ++d) {
                 for (const Expr& e : position) {
                     const auto vars = e.vars();
@@ -354,6 +356,7 @@ class Lowerer {
             }
             case Lowering::reduction: return reduced(operation, position);
             case Lowering::contraction: return contracted(operation, position);
+            case Lowering::convolution: return convolved(operation, position);
             case Lowering::concat: return joined(operation, position);
             case Lowering::gather: return gathered(operation, position);
             case Lowering::opaque: break;
@@ -382,22 +385,26 @@ class Lowerer {
     }
 
     ValueId viewed(const Operation& operation, const Position& position) {
-        static const OpId select = require_op("select");
         const TensorSpec spec = operation.spec();
         const ValueRef operand = operation.input(0);
         Placement placement{ShapeTracker(ir::dims_of(program_.spec(operand).shape))};
         operation.def().move(placement, operation.attrs(), spec.shape);
         const auto [index, valid] = placement.tracker.index_expr(context(), position);
-        const Scalar fill = placement.fill.value_or(0).as(spec.dtype);
-        if (valid.bounds() == Bounds{0, 0}) return constant(fill, spec.dtype);
+        return element_or(operand, index, valid, placement.fill.value_or(0).as(spec.dtype));
+    }
+
+    /// The element at an index where `valid` holds, else a number.
+    ValueId element_or(ValueRef operand, const Expr& index, const Expr& valid, const Scalar& fill) {
+        static const OpId select = require_op("select");
+        const auto [dtype, shape] = program_.spec(operand);
+        if (valid.bounds() == Bounds{0, 0}) return constant(fill, dtype);
         const bool always = valid.bounds() == Bounds{1, 1};
         if (!is_inside(operand))
             return loaded(operand, index, always ? std::nullopt : std::optional(valid), fill);
-        const Shape shape = program_.spec(operand).shape;
         if (always) return element(operand, unravelled(shape, index));
         // Padding of a computed value: there it is computed at some position that exists, and not
         // used.
-        if (shape.numel() == 0) return constant(fill, spec.dtype);
+        if (shape.numel() == 0) return constant(fill, dtype);
         const Bounds reach = index.bounds();
         const Expr inside =
             reach.low >= 0 && reach.high < shape.numel()
@@ -407,8 +414,7 @@ class Lowerer {
         Statement s{.kind = StatementKind::position, .dtype = DType::boolean};
         s.index = valid;
         const ValueId condition = add(std::move(s));
-        const ValueId filled = constant(fill, spec.dtype);
-        return applied(select, spec.dtype, {condition, value, filled});
+        return applied(select, dtype, {condition, value, constant(fill, dtype)});
     }
 
     Expr row_major(const Position& position, const Shape& shape) {
@@ -636,6 +642,53 @@ class Lowerer {
                 ? applied(require_op("add"), wide,
                           {constant(zero, wide), product([](const Position& p) { return p; })})
                 : combined(counts, require_op("add"), wide, zero, product);
+        return converted(total, wide, dtype);
+    }
+
+    ValueId convolved(const Operation& operation, const Position& position) {
+        const ValueRef left = operation.input(0);
+        const ValueRef right = operation.input(1);
+        const Shape x = program_.spec(left).shape;
+        const Shape w = program_.spec(right).shape;
+        const ops::Window window(operation.attrs());
+        const DType dtype = operation.spec().dtype;
+        const DType wide = accumulation_type(dtype);
+        // The taps: a channel of the group, and a place in the window.
+        std::vector<Count> counts;
+        Position tap{position[1]};
+        for (int d = 1; d < w.rank(); ++d) {
+            tap.push_back(context().constant(0));
+            if (w[d] <= 1) continue;
+            counts.push_back(counter(w[d]));
+            tap.back() = counts.back().variable;
+        }
+        Position at{position[0], floor_div(position[1], w[0] / window.groups) * w[1] + tap[1]};
+        Expr valid = context().constant(1);
+        for (int d = 0; d < x.rank() - 2; ++d) {
+            const auto i = static_cast<std::size_t>(2 + d);
+            at.push_back(position[i] * window.strides[d] + tap[i] * window.dilation[d] -
+                         window.before[d]);
+            valid = both(valid, both(at_least(at[i], context().constant(0)),
+                                     less(at[i], context().constant(x[2 + d]))));
+        }
+        const Expr index = row_major(at, x);
+        const auto product = [&](const auto& where) {
+            const Position there = where({index, valid});
+            const ValueId a =
+                converted(element_or(left, there[0], there[1], Scalar(0).as(dtype)), dtype, wide);
+            const ValueId b = converted(element(right, where(tap)), dtype, wide);
+            return applied(require_op("mul"), wide, {a, b});
+        };
+        const Scalar zero = Scalar(0).as(wide);
+        ValueId total = 0;
+        if (w[1] == 0) {
+            total = constant(zero, wide);
+        } else if (counts.empty()) {
+            total = applied(require_op("add"), wide,
+                            {constant(zero, wide), product([](const Position& p) { return p; })});
+        } else {
+            total = combined(counts, require_op("add"), wide, zero, product);
+        }
         return converted(total, wide, dtype);
     }
 

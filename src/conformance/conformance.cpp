@@ -294,7 +294,8 @@ class Runner {
     /// the largest number and its negative leave what was added before them, or nothing.
     std::vector<Scalar> term_sizes(const OpDef& def, const Call& call,
                                    const std::vector<Tensor>& operands) {
-        const bool adds = def.lowering == Lowering::contraction || def.reduction.combine == "add" ||
+        const bool adds = def.lowering == Lowering::contraction ||
+                          def.lowering == Lowering::convolution || def.reduction.combine == "add" ||
                           (def.is_composite() && !has(def.traits, Trait::elementwise));
         if (!adds || kind(call.deciding) < Kind::floating) return {};
         std::vector<Tensor> sizes;

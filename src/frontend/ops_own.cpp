@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "frontend/record.h"
 #include "ir/placement.h"
@@ -118,6 +119,42 @@ Tensor dot_general(const Operand& x, const Operand& y, const Axes& lhs_contract,
     call.words().axes(counted(y, rhs_contract).dims());
     call.words().axes(counted(x, lhs_batch).dims());
     call.words().axes(counted(y, rhs_batch).dims());
+    return call.done();
+}
+
+Tensor convolution(const Operand& x, const Operand& weight, const Ints& strides,
+                   const Ints& padding, const Ints& dilation, std::int64_t groups) {
+    static const OpRef op("convolution");
+    const int dims = std::max(shape_of("convolution", x).rank() - 2, 0);
+    const Ints ones = Shape::filled(dims, 1);
+    // Padding of one entry a dimension is that of both ends.
+    Ints both = padding.empty() ? Shape::filled(2 * dims, 0) : padding;
+    if (padding.rank() == dims) {
+        for (int d = 0; d < dims; ++d) both.push_back(padding[d]);
+    }
+    Call call(op);
+    call.arg(x).arg(weight);
+    call.words().ints(strides.empty() ? ones.dims() : strides.dims());
+    call.words().ints(both.dims());
+    call.words().ints(dilation.empty() ? ones.dims() : dilation.dims());
+    call.words().integer(groups);
+    return call.done();
+}
+
+Tensor attention(const Operand& x, const Operand& keys, const Operand& values, const Tensor& mask,
+                 double scale, bool causal) {
+    static const OpRef op("attention");
+    // A mask of truth values says what may be seen.
+    const double hidden = -std::numeric_limits<double>::infinity();
+    const bool chooses = mask.defined() && mask.dtype() == DType::boolean;
+    const Tensor added =
+        chooses ? select(mask, Tensor(0.0F), Tensor(hidden)).cast(DType::f32) : mask;
+    const Operand last(added);
+    Call call(op);
+    call.arg(x).arg(keys).arg(values);
+    if (mask.defined()) call.arg(last);
+    call.words().real(scale);
+    call.words().boolean(causal);
     return call.done();
 }
 

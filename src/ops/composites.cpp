@@ -249,6 +249,32 @@ Value build_matmul_bias(ProgramBuilder&, Inputs in, const InferArgs& args) {
     return activate(Product(in, args) + in[2], activation_of(args));
 }
 
+TensorSpec infer_lora(const InferArgs& args) {
+    const auto product = [&](const TensorSpec& x, const TensorSpec& y) {
+        if (x.shape.rank() < 1 || y.shape.rank() != 2 || x.dtype != y.dtype ||
+            x.shape[x.shape.rank() - 1] != y.shape[0]) {
+            throw ShapeError(
+                fmt::format("lora: needs [..., k] @ [k, n] of one type: {} @ {}", x.str(), y.str()),
+                x.shape.str(), y.shape.str());
+        }
+        TensorSpec out = x;
+        out.shape[out.shape.rank() - 1] = y.shape[1];
+        return out;
+    };
+    const TensorSpec whole = product(*args.inputs[0], *args.inputs[1]);
+    const TensorSpec beside = product(product(*args.inputs[0], *args.inputs[2]), *args.inputs[3]);
+    if (!(whole == beside)) {
+        throw ShapeError(
+            fmt::format("lora: the products {} and {} differ", whole.str(), beside.str()),
+            whole.shape.str(), beside.shape.str());
+    }
+    return whole;
+}
+
+Value build_lora(ProgramBuilder&, Inputs in, const InferArgs& args) {
+    return matmul(in[0], in[1]) + matmul(matmul(in[0], in[2]) * args.attrs.real(0), in[3]);
+}
+
 std::vector<Case> matmul_cases() {
     const std::string none = "none";
     const std::string relu = "relu";
@@ -386,6 +412,24 @@ std::vector<OpDef> composites() {
             .cases = {{{{3, 4}, {4, 5}, {5}}, {std::string("none")}},
                       {{{2, 3, 4}, {4, 5}, {3, 5}}, {std::string("relu")}},
                       {{{0, 4}, {4, 5}, {5}}, {std::string("none")}}},
+        },
+        {
+            .name = "lora",
+            .doc = "A matrix product and another of low rank beside it: x @ w + (x @ a) @ b * "
+                   "scale.",
+            .edge = "As dot_general and add.",
+            .min_inputs = 4,
+            .max_inputs = 4,
+            .traits = Trait::keep_if_held | Trait::promotes | Trait::to_float,
+            .dtypes = kFloating,
+            .attrs = {{"scale", AttrKind::real}},
+            .infer = infer_lora,
+            .implementations = {{.name = "products", .build = build_lora}},
+            .tolerance = {.ulps = 128, .absolute = 1e-4},
+            .sample = {.low = -2, .high = 2},
+            .cases = {{{{3, 6}, {6, 5}, {6, 2}, {2, 5}}, {0.5}},
+                      {{{2, 3, 6}, {6, 5}, {6, 1}, {1, 5}}, {1.0}},
+                      {{{0, 6}, {6, 5}, {6, 2}, {2, 5}}, {1.0}}},
         },
     };
 }

@@ -5,7 +5,7 @@
 void lazuli_install_ops() {
     using namespace lazuli::ops;
     for (const auto family : {leaves, elementwise, comparison, reduction, movement, contraction,
-                              indexing, random, composites, custom}) {
+                              convolution, indexing, random, composites, attention, custom}) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

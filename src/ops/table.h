@@ -15,9 +15,11 @@ std::vector<OpDef> comparison();
 std::vector<OpDef> reduction();
 std::vector<OpDef> movement();
 std::vector<OpDef> contraction();
+std::vector<OpDef> convolution();
 std::vector<OpDef> indexing();
 std::vector<OpDef> random();
 std::vector<OpDef> composites();
+std::vector<OpDef> attention();
 std::vector<OpDef> custom();
 
 }  // namespace lazuli::ops

@@ -74,4 +74,7 @@ inline Value operator/(double x, const Value& y) { return div(constant_like(y, x
 Value dot_general(const Value& x, const Value& y, const Ints& lhs_contract,
                   const Ints& rhs_contract, const Ints& lhs_batch, const Ints& rhs_batch);
 
+/// What scores of attention are multiplied by: the number given, where it is not 0.
+double attention_scale(double given, std::int64_t length);
+
 }  // namespace lazuli::ops

@@ -67,7 +67,11 @@ bool expand_once(const Program& program, const ExpandOptions& options, Program& 
             specs.push_back(inputs.back().spec());
         }
         for (const TensorSpec& s : specs) pointers.push_back(&s);
-        const bool keep = !def.is_composite() || (options.keeps && options.keeps(def, specs, spec));
+        // What a policy names is what runs: then the backend does not take the op whole.
+        const bool keep =
+            !def.is_composite() ||
+            (options.keeps && functional::policy_of(def.name) == functional::Policy::standard() &&
+             options.keeps(def, specs, spec));
         if (keep) {
             values.push_back(builder.op(operation.op(), inputs, operation.attrs().words(), &spec));
             continue;

@@ -17,9 +17,11 @@ namespace {
 
 using Number = std::uint32_t;
 
-bool is_summing(const OpDef& def) {
-    return def.lowering == Lowering::reduction || def.lowering == Lowering::contraction;
+/// Sums of products, whose operands are in memory or packed, and whose elements are written once.
+bool is_product(const OpDef& def) {
+    return def.lowering == Lowering::contraction || def.lowering == Lowering::convolution;
 }
+bool is_summing(const OpDef& def) { return def.lowering == Lowering::reduction || is_product(def); }
 
 class Grouper {
    public:
@@ -90,7 +92,7 @@ class Grouper {
         for (std::size_t n = needed_.size(); n-- > 0;) {
             const Number i = needed_[n];
             const Operation operation = program_.operation(i);
-            const bool contracts = operation.def().lowering == Lowering::contraction;
+            const bool contracts = is_product(operation.def());
             if (contracts && feeds[i])
                 store(end_of_epilogue(i), "an operand of another contraction");
             if (contracts) store_where_broadcast(end_of_epilogue(i));

@@ -49,7 +49,7 @@ RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "c
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
-SUMS = {"sum", "mean", "dot_general"}
+SUMS = {"sum", "mean", "dot_general", "convolution"}
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Of complex operands these work part by part, or have a stated result, so infinities and NaN are checked too.
 COMPLEX_EDGES = {"add", "sub", "neg", "abs", "eq", "ne", "select"}

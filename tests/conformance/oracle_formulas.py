@@ -235,6 +235,33 @@ def rms(x, eps):
     return x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps)
 
 
+def convolution(x, w, strides, padding, dilation, groups):
+    dims = len(strides)
+    x = np.pad(x, [(0, 0), (0, 0)] + [(padding[d], padding[dims + d]) for d in range(dims)])
+    reach = [(w.shape[2 + d] - 1) * dilation[d] + 1 for d in range(dims)]
+    sizes = [(x.shape[2 + d] - reach[d]) // strides[d] + 1 for d in range(dims)]
+    out = np.zeros((x.shape[0], w.shape[0], *sizes), x.dtype)
+    made, taken = w.shape[0] // groups, w.shape[1]
+    for tap in np.ndindex(*w.shape[2:]):
+        box = tuple(slice(tap[d] * dilation[d], tap[d] * dilation[d] + (sizes[d] - 1) * strides[d] + 1, strides[d]) for d in range(dims))
+        for g in range(groups):
+            channels = x[(slice(None), slice(g * taken, (g + 1) * taken), *box)]
+            part = w[(slice(g * made, (g + 1) * made), slice(None), *tap)]
+            out[:, g * made : (g + 1) * made] += np.einsum("oc,nc...->no...", part, channels)
+    return out
+
+
+def attention(q, k, v, mask, scale, causal):
+    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or 1 / math.sqrt(q.shape[-1]))
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        queries, keys = scores.shape[-2:]
+        seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + (keys - queries)
+        scores = np.where(seen, scores, -math.inf)
+    return np.matmul(softmax(scores, -1), v)
+
+
 def unfold(x, axis, size, step):
     windows = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return windows[(slice(None),) * axis + (slice(None, None, step),)]
@@ -349,6 +376,9 @@ FORMULAS = {
     "rms_norm": lambda i, a, w: rms(i[0], a[0]) * i[1],
     "matmul": lambda i, a, w: ACTIVATIONS[a[0]](np.matmul(*i)),
     "matmul_bias": lambda i, a, w: ACTIVATIONS[a[0]](np.matmul(i[0], i[1]) + i[2]),
+    "convolution": lambda i, a, w: convolution(*i, *a),
+    "attention": lambda i, a, w: attention(*i[:3], i[3] if len(i) > 3 else None, *a),
+    "lora": lambda i, a, w: np.matmul(i[0], i[1]) + np.matmul(np.matmul(i[0], i[2]), i[3]) * a[0],
 }
 
 NOISE = {
@@ -356,6 +386,9 @@ NOISE = {
     "sum": lambda i, a: total(np.abs(i[0]), *a),
     "mean": lambda i, a: mean(np.abs(i[0]), *a),
     "dot_general": lambda i, a: dot_general(np.abs(i[0]), np.abs(i[1]), *a),
+    "convolution": lambda i, a: convolution(np.abs(i[0]), np.abs(i[1]), *a),
+    "attention": lambda i, a: np.matmul(np.ones_like(np.matmul(i[0], np.swapaxes(i[1], -1, -2))), np.abs(i[2])),
+    "lora": lambda i, a: np.matmul(np.abs(i[0]), np.abs(i[1]) + np.matmul(np.abs(i[2]), np.abs(i[3])) * abs(a[0])),
     "gelu": lambda i, a: np.abs(i[0]),
     # the mean is rounded before it is subtracted, the product before the bias is added
     "layer_norm": lambda i, a: (np.abs(i[0]) + np.abs(np.mean(i[0], axis=-1, keepdims=True)))

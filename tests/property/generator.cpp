@@ -76,6 +76,24 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr,
     __builtin_unreachable();
 }
 
+Value ProgramGenerator::shaped(const Value& v, const Shape& shape) {
+    ProgramBuilder& builder = v.builder();
+    const auto move = [&](const char* op, const Value& x, const std::vector<Attribute>& attrs,
+                          const Shape& to) {
+        const TensorSpec wanted{x.dtype(), to};
+        return builder.op(op, {&x, 1}, attrs, &wanted);
+    };
+    const Value flat = move("reshape", v, {}, {v.shape().numel()});
+    const std::int64_t count = shape.numel();
+    if (v.shape().numel() >= count) {
+        const std::vector<Attribute> box{Ints{0}, Ints{count}, Ints{1}};
+        return move("reshape", move("slice", flat, box, {count}), {}, shape);
+    }
+    if (v.shape().numel() == 0) return builder.constant(1, {v.dtype(), shape});
+    const std::vector<Attribute> first{Ints{0}, Ints{1}, Ints{1}};
+    return move("broadcast_to", move("slice", flat, first, {1}), {}, shape);
+}
+
 bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& values) {
     const auto id = static_cast<OpId>(random_.below(static_cast<std::size_t>(op_count())));
     const OpDef& def = op_def(id);
@@ -84,7 +102,19 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);
         std::vector<Value> inputs;
-        for (int i = 0; i < count; ++i) inputs.push_back(pick(values));
+        // Operands as they come rarely fit ops that ask for much of them: those get what one of
+        // their cases asks for.
+        const Case* fits = attempt > 6 && !def.cases.empty()
+                               ? &def.cases[random_.below(def.cases.size())]
+                               : nullptr;
+        if (fits != nullptr) {
+            for (const Shape& wanted : fits->inputs) {
+                inputs.push_back(shaped(pick(values), wanted));
+                values.push_back(inputs.back());
+            }
+        } else {
+            for (int i = 0; i < count; ++i) inputs.push_back(pick(values));
+        }
         // Ops that ask for one type get it: the first operand's, or the last one's where the first
         // is a condition.
         const bool same = has(def.traits, Trait::promotes);
@@ -120,7 +150,11 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
                 values.push_back(inputs[0]);
             }
             std::vector<Attribute> attrs;
-            for (const AttrDef& attr : def.attrs) attrs.push_back(attribute(def, attr, inputs));
+            if (fits != nullptr) {
+                attrs = fits->attrs;
+            } else {
+                for (const AttrDef& attr : def.attrs) attrs.push_back(attribute(def, attr, inputs));
+            }
             TensorSpec wanted{static_cast<DType>(random_.below(kDTypeCount)), shape()};
             if (has(def.traits, Trait::movement) && !inputs.empty()) {
                 wanted.dtype = inputs[0].dtype();

@@ -27,6 +27,8 @@ class ProgramGenerator {
     Shape shape();
     Attribute attribute(const OpDef& def, const AttrDef& attr, const std::vector<Value>& inputs);
     bool append(ProgramBuilder& builder, std::vector<Value>& values);
+    /// Elements of a value under another shape, repeated where they are too few.
+    static Value shaped(const Value& v, const Shape& shape);
     Value pick(const std::vector<Value>& values);
 
     Random random_;

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lazuli/error.h"
+#include "ops/table.h"
+#include "ops/values.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+enum : int { kScale, kCausal };
+
+/// The dimensions before the last two.
+Shape batch_of(const Shape& shape) { return Shape(shape.dims().first(shape.size() - 2)); }
+
+TensorSpec infer_attention(const InferArgs& args) {
+    const TensorSpec& q = *args.inputs[0];
+    const TensorSpec& k = *args.inputs[1];
+    const TensorSpec& v = *args.inputs[2];
+    for (const TensorSpec* operand : args.inputs.first(3)) {
+        if (operand->dtype != q.dtype) {
+            throw DTypeError(fmt::format("attention: operands have different types: {}, {} and {}",
+                                         q.str(), k.str(), v.str()));
+        }
+        if (operand->shape.rank() < 2) {
+            throw ShapeError(
+                fmt::format("attention: needs at least two dimensions each: {}, {} and {}",
+                            q.shape.str(), k.shape.str(), v.shape.str()),
+                "rank >= 2", operand->shape.str());
+        }
+    }
+    const auto last = [](const Shape& shape, int from_end) {
+        return shape[shape.rank() - from_end];
+    };
+    if (last(q.shape, 1) != last(k.shape, 1)) {
+        throw ShapeError(
+            fmt::format("attention: queries and keys differ in length: {} and {} "
+                        "({} vs {})",
+                        q.shape.str(), k.shape.str(), last(q.shape, 1), last(k.shape, 1)),
+            q.shape.str(), k.shape.str());
+    }
+    if (last(k.shape, 2) != last(v.shape, 2)) {
+        throw ShapeError(
+            fmt::format("attention: there are not as many values as keys: {} and {} "
+                        "({} vs {})",
+                        k.shape.str(), v.shape.str(), last(k.shape, 2), last(v.shape, 2)),
+            k.shape.str(), v.shape.str());
+    }
+    Shape batch = broadcast_shapes("attention", batch_of(q.shape), batch_of(k.shape));
+    batch = broadcast_shapes("attention", batch, batch_of(v.shape));
+    if (args.inputs.size() == 4) {
+        const TensorSpec& mask = *args.inputs[3];
+        Shape scores = batch;
+        scores.push_back(last(q.shape, 2));
+        scores.push_back(last(k.shape, 2));
+        if (mask.dtype != q.dtype)
+            throw DTypeError(fmt::format("attention: the mask {} is not of the queries' type, {}",
+                                         mask.str(), q.str()));
+        if (!(broadcast_shapes("attention", scores, mask.shape) == scores)) {
+            throw ShapeError(fmt::format("attention: the mask {} does not broadcast to the scores "
+                                         "{}",
+                                         mask.shape.str(), scores.str()),
+                             scores.str(), mask.shape.str());
+        }
+    }
+    TensorSpec out{q.dtype, batch};
+    out.shape.push_back(last(q.shape, 2));
+    out.shape.push_back(last(v.shape, 1));
+    return out;
+}
+
+Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
+    const DType dtype = in[0].dtype();
+    const auto widened = [](const Value& x) {
+        return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x;
+    };
+    const Value q = widened(in[0]);
+    const Value k = widened(in[1]);
+    const Value v = widened(in[2]);
+    Ints turned;
+    for (int i = 0; i < k.shape().rank(); ++i) turned.push_back(i);
+    std::swap(turned[turned.rank() - 1], turned[turned.rank() - 2]);
+    Value scores = matmul(q, permute(k, Axes(turned))) *
+                   attention_scale(args.attrs.real(kScale), q.shape()[q.shape().rank() - 1]);
+    if (in.size() == 4) scores = scores + widened(in[3]);
+    if (args.attrs.boolean(kCausal)) {
+        const Shape& shape = scores.shape();
+        const std::int64_t queries = shape[shape.rank() - 2];
+        const std::int64_t keys = shape[shape.rank() - 1];
+        const TensorSpec grid{i64, {queries, keys}};
+        const auto along = [&](std::int64_t axis) {
+            const Attribute attrs[] = {axis};
+            return builder.op("iota", {}, attrs, &grid);
+        };
+        // The last query sees every key.
+        const Value seen = le(along(1), along(0) + builder.constant(keys - queries, {i64, {}}));
+        scores =
+            select(seen, scores, constant_like(scores, -std::numeric_limits<double>::infinity()));
+    }
+    const Value out = matmul(softmax(scores, -1), v);
+    return out.dtype() == dtype ? out : cast(out, dtype);
+}
+
+}  // namespace
+
+double attention_scale(double given, std::int64_t length) {
+    if (given != 0) return given;
+    return 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(length, 1)));
+}
+
+std::vector<OpDef> attention() {
+    const auto attributes = [](double scale, bool causal) {
+        return std::vector<Attribute>{scale, causal};
+    };
+    return {
+        {
+            .name = "attention",
+            .doc = "Values weighted by the softmax of scaled products of queries and keys: "
+                   "softmax(q @ k^T * scale + mask) @ v; a scale of 0 is 1 / sqrt(length).",
+            .edge = "Where causal, a query sees the keys up to its own place, the last query all "
+                    "of them. A query that sees nothing gives NaN. f16 and bf16 are computed in "
+                    "f32.",
+            .min_inputs = 3,
+            .max_inputs = 4,
+            .traits = Trait::keep_if_held | Trait::promotes | Trait::to_float,
+            .dtypes = kFloating,
+            .attrs = {{"scale", AttrKind::real}, {"causal", AttrKind::boolean}},
+            .infer = infer_attention,
+            .implementations = {{.name = "softmax", .build = build_attention}},
+            .tolerance = {.ulps = 128, .absolute = 1e-5},
+            .sample = {.low = -2, .high = 2},
+            .cases = {{{{2, 5, 4}, {2, 7, 4}, {2, 7, 3}}, attributes(0.0, false)},
+                      {{{5, 4}, {7, 4}, {7, 3}}, attributes(0.5, true)},
+                      {{{2, 3, 5, 4}, {1, 3, 5, 4}, {3, 5, 4}, {5, 5}}, attributes(0.0, false)},
+                      {{{2, 5, 4}, {2, 5, 4}, {2, 5, 4}, {2, 1, 5}}, attributes(0.0, true)},
+                      {{{1, 4}, {1, 4}, {1, 4}}, attributes(0.0, true)},
+                      {{{70, 16}, {130, 16}, {130, 20}}, attributes(0.0, true)},
+                      {{{0, 4}, {3, 4}, {3, 4}}, attributes(0.0, false)}},
+        },
+    };
+}
+
+}  // namespace lazuli::ops
