@@ -5,6 +5,7 @@
 
 #include "lazuli/arguments.h"    // IWYU pragma: export
 #include "lazuli/backend.h"      // IWYU pragma: export
+#include "lazuli/compile.h"      // IWYU pragma: export
 #include "lazuli/conformance.h"  // IWYU pragma: export
 #include "lazuli/custom.h"       // IWYU pragma: export
 #include "lazuli/device.h"       // IWYU pragma: export

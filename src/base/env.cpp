@@ -52,6 +52,9 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "The compiler's module; empty: where it was installed; 0: kernels are interpreted."},
     {Var::vector_width, "LAZULI_VECTOR_WIDTH", "0",
      "Bits of the vectors that kernels use: 128, 256 or 512; 0: the processor's."},
+    {Var::quick_start, "LAZULI_QUICK_START", "1",
+     "0: a new kernel is compiled before it first runs; else one that is soon interpreted runs so "
+     "until its code is there."},
     {Var::cache, "LAZULI_CACHE", "1", "0: compiled kernels are not kept on disk."},
     {Var::cache_dir, "LAZULI_CACHE_DIR", "",
      "Where compiled kernels are kept; empty: lazuli in the user's folder for caches."},

@@ -29,6 +29,7 @@ enum class Var {
     num_threads,
     jit,
     vector_width,
+    quick_start,
     cache,
     cache_dir,
     count,

@@ -1,155 +1,21 @@
 #include "backend/cpu/compiler.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <mutex>
 #include <unordered_map>
 
+#include "backend/cpu/compile_queue.h"
 #include "backend/cpu/disk_cache.h"
+#include "backend/cpu/jit_module.h"
 #include "base/env.h"
+#include "lazuli/compile.h"
 #include "lazuli/error.h"
-#include "runtime/pool.h"
-
-/// Where an installed compiler is; in programs that were built against an installed Lazuli.
-extern "C" const char* lazuli_module_place() __attribute__((weak));
 
 namespace lazuli::cpu {
 
 namespace {
-
-/// The module that compiles, opened when it is first asked for.
-struct Module {
-    LazuliCompile compile = nullptr;
-    LazuliFree free = nullptr;
-};
-
-/// Where the module is, and a name for its content; empty where there is none.
-struct ModuleFile {
-    std::filesystem::path path;
-    std::string identity;
-};
-
-std::vector<std::filesystem::path> module_places() {
-    std::vector<std::filesystem::path> out;
-    const std::string given = env::text(env::Var::jit);
-    if (!given.empty()) return {given};
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&module_places), &info) != 0 && info.dli_fname != nullptr) {
-        std::error_code error;
-        auto here = std::filesystem::canonical(info.dli_fname, error).parent_path();
-        if (error) here = std::filesystem::canonical("/proc/self/exe", error).parent_path();
-        out.push_back(here / "lazuli-jit.so");
-        out.push_back(here / ".." / "lib" / "lazuli" / "lazuli-jit.so");
-    }
-    if (lazuli_module_place != nullptr) out.emplace_back(lazuli_module_place());
-    return out;
-}
-
-const ModuleFile& module_file() {
-    static const ModuleFile found = [] {
-        if (env::text(env::Var::jit) == "0") return ModuleFile{};
-        for (const auto& place : module_places()) {
-            std::error_code error;
-            const auto bytes = std::filesystem::file_size(place, error);
-            if (error) continue;
-            const auto time = std::filesystem::last_write_time(place, error);
-            return ModuleFile{
-                place, fmt::format("{} bytes of {}", bytes, time.time_since_epoch().count())};
-        }
-#ifdef LAZULI_HAS_JIT
-        fmt::print(stderr,
-                   "lazuli: the compiler of kernels (lazuli-jit.so) is not found: kernels are "
-                   "interpreted, which is slow; LAZULI_JIT says where it is\n");
-#endif
-        return ModuleFile{};
-    }();
-    return found;
-}
-
-const Module& module() {
-    static const Module opened = [] {
-        Module out;
-        void* handle = dlopen(module_file().path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (handle == nullptr) {
-            const char* why = dlerror();
-            throw InternalError(fmt::format("the compiler of kernels cannot be opened: {}",
-                                            why != nullptr ? why : "for no known reason"));
-        }
-        out.compile = reinterpret_cast<LazuliCompile>(dlsym(handle, "lazuli_jit_compile"));
-        out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
-        if (out.compile == nullptr || out.free == nullptr)
-            throw InternalError(module_file().path.string() + " is no compiler of kernels");
-        return out;
-    }();
-    return opened;
-}
-
-/// The processor, as far as it decides what code is made.
-const std::string& processor() {
-    static const std::string text = [] {
-        std::ifstream in("/proc/cpuinfo");
-        std::string out;
-        for (std::string line; std::getline(in, line) && !line.empty();) {
-            if (line.starts_with("model name") || line.starts_with("flags")) out += line + "\n";
-        }
-        return out;
-    }();
-    return text;
-}
-
-int vector_width() {
-    static const int width = [] {
-        const auto set = static_cast<int>(env::integer(env::Var::vector_width));
-        if (set != 0) {
-            if (set != 128 && set != 256 && set != 512)
-                throw ArgumentError(
-                    fmt::format("LAZULI_VECTOR_WIDTH={}: 128, 256 or 512 expected", set));
-            return set;
-        }
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0)
-            return 512;
-        return __builtin_cpu_supports("avx2") != 0 ? 256 : 128;
-    }();
-    return width;
-}
-
-/// What a machine of a forced width has.
-const char* features_of(int width) {
-    static const bool forced = env::integer(env::Var::vector_width) != 0;
-    if (!forced || width == 512) return "";
-    if (width == 256) return "+avx2,+fma,+f16c";
-    return "+sse2";
-}
-
-LazuliCompileReply compile(const std::string& text, bool describe) {
-    static const bool forced = env::integer(env::Var::vector_width) != 0;
-    const int width = vector_width();
-    const LazuliCompileRequest request{
-        .kernel = text.data(),
-        .kernel_bytes = text.size(),
-        .cpu = forced && width < 512 ? "x86-64" : "",
-        .features = features_of(width),
-        .width = width,
-        .optimize = 1,
-        .streams = 1,
-        .describe = describe ? 1 : 0,
-    };
-    LazuliCompileReply reply{};
-    module().compile(&request, &reply);
-    if (reply.error != nullptr) {
-        const std::string why = reply.error;
-        module().free(&reply);
-        throw InternalError(fmt::format("a kernel could not be compiled: {}\n{}", why, text));
-    }
-    return reply;
-}
 
 // ---- how much work a step is
 
@@ -185,28 +51,30 @@ constexpr double kPieceCycles = 50'000;
 
 }  // namespace
 
-Code::Code(std::span<const char> object, std::vector<codegen::Phase> phases) : object_(object) {
-    for (std::size_t i = 0; i < phases.size(); ++i) {
-        void* start = object_.find(fmt::format("phase{}", i));
-        if (start == nullptr) throw ArgumentError("an object file without its functions");
-        parts_.push_back({reinterpret_cast<LazuliPhase>(start), phases[i]});
-    }
-}
-
-void Code::set_grains(const codegen::Kernel& kernel) {
-    for (Part& part : parts_) {
-        if (!part.phase.parallel) continue;
-        const codegen::Block& body = kernel.body[part.phase.first].body;
-        const double each = std::max(0.01, cycles_of(body, 1));
+std::vector<Code::Part> Code::parts_of(const codegen::Kernel& kernel) {
+    std::vector<Part> out;
+    for (const codegen::Phase& phase : codegen::phases_of(kernel)) {
+        Part& part = out.emplace_back(Part{nullptr, phase});
+        if (!phase.parallel) continue;
+        const codegen::Statement& loop = kernel.body[phase.first];
+        const double each = std::max(0.01, cycles_of(loop.body, 1));
         auto grain = static_cast<std::int64_t>(kPieceCycles / each);
         // Not so many pieces that handing them out shows, and whole cache lines each.
-        grain = std::max<std::int64_t>({grain, part.phase.steps / 256, 1});
-        if (codegen::vectorizes_across(kernel.body[part.phase.first]))
-            grain = std::max<std::int64_t>(grain, 64);
-        if (codegen::runs_in_tiles(kernel.body[part.phase.first]))
-            grain = std::max<std::int64_t>(grain, codegen::kTileRows);
+        grain = std::max<std::int64_t>({grain, phase.steps / 256, 1});
+        if (codegen::vectorizes_across(loop)) grain = std::max<std::int64_t>(grain, 64);
+        if (codegen::runs_in_tiles(loop)) grain = std::max(grain, codegen::kTileRows);
         if (grain > 64) grain = grain / 64 * 64;
         part.grain = grain;
+    }
+    return out;
+}
+
+Code::Code(std::span<const char> object, std::vector<Part> parts)
+    : object_(object), parts_(std::move(parts)) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        void* start = object_.find(fmt::format("phase{}", i));
+        if (start == nullptr) throw ArgumentError("an object file without its functions");
+        parts_[i].run = reinterpret_cast<LazuliPhase>(start);
     }
 }
 
@@ -219,63 +87,129 @@ bool has_halves(const codegen::Kernel& kernel) {
                        [](const codegen::KernelBuffer& b) { return b.dtype == DType::f16; }) ||
            kernel.str().find(": f16") != std::string::npos;
 }
-bool converts_halves() {
-    __builtin_cpu_init();
-    return vector_width() > 128 && __builtin_cpu_supports("f16c") != 0;
+
+/// How many statements the interpreter goes through.
+double steps_of(const codegen::Block& block, double times) {
+    double total = times * static_cast<double>(block.size());
+    for (const codegen::Statement& s : block) {
+        if (!codegen::is_loop(s)) continue;
+        double steps = times;
+        for (const codegen::Count& c : s.counts)
+            steps *= static_cast<double>(
+                c.size.constant().value_or(std::max<std::int64_t>(1, c.size.bounds().high)));
+        total += steps_of(s.body, steps);
+    }
+    return total;
+}
+
+// Interpreting a statement takes 10 to 25 ns, and compiling a kernel 3 to 5 ms: up to this many
+// statements the first run does not wait for the compiler.
+constexpr double kQuickSteps = 100'000;
+
+std::string cache_key(const std::string& text) { return target_text() + "\n" + text; }
+
+std::vector<char> make_object(const std::string& text) {
+    std::vector<char> out = compiled_object(text);
+    DiskCache::of_process().keep(cache_key(text), out);
+    return out;
+}
+
+std::atomic<bool>& quick() {
+    static std::atomic<bool> on{env::flag(env::Var::quick_start)};
+    return on;
+}
+
+/// It can still be interpreted; that this is slow should not be a riddle.
+void tell(const std::exception& e) {
+    fmt::print(stderr, "lazuli: a kernel is interpreted: {}\n", e.what());
 }
 
 }  // namespace
 
-std::shared_ptr<const Code> code_of(const codegen::Kernel& kernel) {
-    if (!codegen::is_compilable(kernel) || module_file().path.empty()) return nullptr;
+Compiled::Compiled(const codegen::Kernel& kernel, std::string text)
+    : text_(std::move(text)), parts_(Code::parts_of(kernel)) {}
+
+void Compiled::remind() { remind_queue(); }
+
+void Compiled::load(std::span<const char> object) {
+    own_ = std::make_unique<Code>(object, parts_);
+    made_.store(own_.get(), std::memory_order_release);
+}
+
+bool Compiled::find() {
+    const std::scoped_lock lock(making_);
+    if (own_ != nullptr) return true;
+    const auto kept = DiskCache::of_process().find(cache_key(text_));
+    if (!kept) return false;
+    load(*kept);
+    return true;
+}
+
+void Compiled::make() {
+    const std::scoped_lock lock(making_);
+    if (own_ == nullptr) load(make_object(text_));
+}
+
+std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel) {
+    if (!codegen::is_compilable(kernel) || !has_compiler()) return nullptr;
     if (!converts_halves() && has_halves(kernel)) return nullptr;
     static std::mutex mutex;
-    static auto& known = *new std::unordered_map<std::string, std::weak_ptr<const Code>>;
+    static auto& known = *new std::unordered_map<std::string, std::weak_ptr<Compiled>>;
     codegen::Kernel copy = kernel;
     copy.name = "kernel";
-    const std::string text = copy.str();
+    std::string text = copy.str();
+    const InsideCompiler inside;
+    std::shared_ptr<Compiled> compiled;
     {
         const std::scoped_lock lock(mutex);
-        if (const auto at = known.find(text); at != known.end()) {
-            if (auto code = at->second.lock()) return code;
-        }
+        if (known.size() > 4096)
+            std::erase_if(known, [](const auto& pair) { return pair.second.expired(); });
+        auto& at = known[text];
+        compiled = at.lock();
+        if (compiled == nullptr)
+            at = compiled = std::make_shared<Compiled>(kernel, std::move(text));
     }
-    std::shared_ptr<Code> code;
     try {
-        code = std::make_shared<Code>(object_of(copy), codegen::phases_of(kernel));
+        if (compiled->find()) return compiled;
+        if (!quick() || steps_of(kernel.body, 1) > kQuickSteps) {
+            compiled->make();
+            return compiled;
+        }
     } catch (const std::exception& e) {
-        // It can still be interpreted; that this is slow should not be a riddle.
         if (env::flag(env::Var::strict)) throw;
-        fmt::print(stderr, "lazuli: a kernel is interpreted: {}\n", e.what());
+        tell(e);
         return nullptr;
     }
-    code->set_grains(kernel);
-    const std::scoped_lock lock(mutex);
-    if (known.size() > 4096)
-        std::erase_if(known, [](const auto& pair) { return pair.second.expired(); });
-    known[text] = code;
-    return code;
+    run_behind([wanted = std::weak_ptr(compiled)] {
+        try {
+            const InsideCompiler within;
+            if (const auto still = wanted.lock()) still->make();
+        } catch (const std::exception& e) {
+            tell(e);
+        }
+    });
+    return compiled;
 }
 
 std::vector<char> object_of(const codegen::Kernel& kernel) {
     const std::string text = kernel.str();
-    const std::string key =
-        fmt::format("{}\n{}\nwidth {} {}\n{}", module_file().identity, processor(), vector_width(),
-                    features_of(vector_width()), text);
-    if (auto kept = DiskCache::of_process().find(key)) return *std::move(kept);
-    LazuliCompileReply reply = compile(text, false);
-    std::vector<char> out(reply.object, reply.object + reply.object_bytes);
-    module().free(&reply);
-    DiskCache::of_process().keep(key, out);
-    return out;
+    const InsideCompiler inside;
+    if (auto kept = DiskCache::of_process().find(cache_key(text))) return *std::move(kept);
+    return make_object(text);
 }
 
 std::string assembly_of(const codegen::Kernel& kernel) {
-    if (!codegen::is_compilable(kernel) || module_file().path.empty()) return "";
-    LazuliCompileReply reply = compile(kernel.str(), true);
-    std::string out = reply.assembly != nullptr ? reply.assembly : "";
-    module().free(&reply);
-    return out;
+    if (!codegen::is_compilable(kernel) || !has_compiler()) return "";
+    const InsideCompiler inside;
+    return compiled_assembly(kernel.str());
 }
 
 }  // namespace lazuli::cpu
+
+namespace lazuli {
+
+bool quick_start() { return cpu::quick(); }
+void set_quick_start(bool on) { cpu::quick() = on; }
+void finish_compiling() { cpu::finish_queue(); }
+
+}  // namespace lazuli

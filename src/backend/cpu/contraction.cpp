@@ -62,7 +62,8 @@ char* take(Scratch& scratch, std::int64_t bytes) {
 
 void launch(const Runnable& runnable, std::span<void* const> given) {
     const codegen::Kernel& kernel = *runnable.kernel;
-    if (runnable.code == nullptr) return codegen::interpret(kernel, given);
+    const Code* code = runnable.code();
+    if (code == nullptr) return codegen::interpret(kernel, given);
     std::vector<void*> buffers(given.begin(), given.end());
     Scratch scratch;
     for (std::size_t i = given.size(); i < kernel.buffers.size(); ++i)
@@ -76,7 +77,7 @@ void launch(const Runnable& runnable, std::span<void* const> given) {
         std::array<std::int64_t, 3> status{};
         std::atomic_flag told = ATOMIC_FLAG_INIT;
     } call{.part = nullptr, .buffers = buffers.data(), .values = {}};
-    for (const Code::Part& part : runnable.code->parts()) {
+    for (const Code::Part& part : code->parts()) {
         call.part = &part;
         runtime::share_out(
             part.phase.steps, part.grain,
@@ -107,7 +108,7 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     const auto runnable = [&](const codegen::Group& group) {
         codegen::Lowered lowered = plan::make_kernel(program, group, "part");
         Runnable made;
-        made.code = code_of(lowered.kernel);
+        made.compiled = code_of(lowered.kernel);
         made.kernel = std::make_shared<const codegen::Kernel>(std::move(lowered.kernel));
         made.buffers = std::move(lowered.buffers);
         return made;
@@ -123,8 +124,8 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
     const Runnable& epilogue = *out->epilogue_;
-    if (epilogue.code != nullptr && epilogue.code->parts().size() == 1 &&
-        epilogue.code->parts()[0].phase.parallel) {
+    const auto phases = codegen::phases_of(*epilogue.kernel);
+    if (epilogue.compiled != nullptr && phases.size() == 1 && phases[0].parallel) {
         const auto product =
             std::find(epilogue.buffers.begin(), epilogue.buffers.end(), found->product);
         std::int64_t rows = found->rows.size;
@@ -189,9 +190,9 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
         if (epilogue_buffers.empty()) return;
         std::array<std::int64_t, codegen::kPassedValues> values{};
         std::array<std::int64_t, 3> status{};
-        epilogue_->code->parts()[0].run(epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
-                                        (batch * m + behind) * steps_a_row_, values.data(),
-                                        status.data());
+        epilogue_->code()->parts()[0].run(
+            epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
+            (batch * m + behind) * steps_a_row_, values.data(), status.data());
     });
 }
 
@@ -228,7 +229,7 @@ void ContractionStep::run(std::span<void* const> buffers) const {
     } else {
         result = static_cast<char*>(address(plan_.product));
     }
-    const bool in_cache = steps_a_row_ > 0;
+    const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
     for (std::int64_t batch = 0; batch < batches; ++batch)
         multiply_batch(operands[0], operands[1], result, batch,
                        in_cache ? std::span<void* const>(behind) : std::span<void* const>());

@@ -15,8 +15,11 @@ namespace lazuli::cpu {
 /// A kernel and its code; null where it is interpreted.
 struct Runnable {
     std::shared_ptr<const codegen::Kernel> kernel;
-    std::shared_ptr<const Code> code;
+    std::shared_ptr<const Compiled> compiled;
     std::vector<ValueRef> buffers;
+
+    /// The code, where it is there by now.
+    const Code* code() const { return compiled == nullptr ? nullptr : compiled->code(); }
 };
 
 /// Runs a kernel, on all threads. `buffers` has one address for each of the kernel's that is not

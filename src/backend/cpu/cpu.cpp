@@ -47,7 +47,7 @@ class Cpu final : public HostBackend {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
         std::size_t total = steps.bytes();
         for (const auto& way : ways)
-            total += way.kernel.code == nullptr ? 0 : way.kernel.code->bytes();
+            total += way.kernel.compiled == nullptr ? 0 : way.kernel.compiled->bytes();
         return total;
     }
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
@@ -67,8 +67,10 @@ class Cpu final : public HostBackend {
         for (std::size_t i = 0; i < out.size(); ++i) {
             if (ways[i].contraction != nullptr) {
                 out[i] += " (product of matrices)";
-            } else if (ways[i].kernel.kernel != nullptr && ways[i].kernel.code == nullptr) {
-                out[i] += " (interpreted)";
+            } else if (ways[i].kernel.kernel != nullptr && ways[i].kernel.code() == nullptr) {
+                out[i] += ways[i].kernel.compiled == nullptr
+                              ? " (interpreted)"
+                              : " (interpreted until its code is there)";
             }
         }
         return out;

@@ -1,0 +1,112 @@
+#include "backend/cpu/compile_queue.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace lazuli::cpu {
+
+namespace {
+
+/// The thread lives only while there are jobs: an idle process has none, and a fork seldom loses
+/// it.
+class Queue {
+   public:
+    Queue() {
+        pthread_atfork([] { the().before_fork(); }, [] { the().after_fork(false); },
+                       [] { the().after_fork(true); });
+    }
+    static Queue& the() {
+        static Queue& queue = *new Queue;
+        return queue;
+    }
+
+    void add(std::function<void()> job) {
+        const std::scoped_lock lock(mutex_);
+        if (stopped_) return;
+        jobs_.push_back(std::move(job));
+        start();
+    }
+    void remind() {
+        if (!orphaned_.load(std::memory_order_relaxed)) return;
+        const std::scoped_lock lock(mutex_);
+        orphaned_.store(false, std::memory_order_relaxed);
+        if (!jobs_.empty()) start();
+    }
+    void finish() {
+        remind();
+        std::unique_lock lock(mutex_);
+        changed_->wait(lock, [&] { return !working_; });
+    }
+    void stop() {
+        std::unique_lock lock(mutex_);
+        stopped_ = true;
+        jobs_.clear();
+        changed_->wait(lock, [&] { return !working_; });
+    }
+    void enter() {
+        const std::scoped_lock lock(mutex_);
+        ++inside_;
+    }
+    void leave() {
+        const std::scoped_lock lock(mutex_);
+        if (--inside_ == 0) changed_->notify_all();
+    }
+
+   private:
+    void start() {
+        if (working_) return;
+        working_ = true;
+        std::thread([this] { work(); }).detach();
+    }
+    void work() {
+        std::unique_lock lock(mutex_);
+        while (!jobs_.empty()) {
+            const std::function<void()> job = std::move(jobs_.front());
+            jobs_.pop_front();
+            lock.unlock();
+            job();
+            lock.lock();
+        }
+        working_ = false;
+        changed_->notify_all();
+    }
+    /// Holds the queue over the fork, with nobody inside the compiler.
+    void before_fork() {
+        std::unique_lock lock(mutex_);
+        changed_->wait(lock, [&] { return inside_ == 0; });
+        lock.release();
+    }
+    void after_fork(bool child) {
+        if (child) {
+            // Who waited is not here, and still counted as waiting: this one is left behind.
+            changed_ = new std::condition_variable;
+            orphaned_.store(working_, std::memory_order_relaxed);
+            working_ = false;
+        }
+        mutex_.unlock();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable* changed_ = new std::condition_variable;
+    int inside_ = 0;
+    std::deque<std::function<void()>> jobs_;
+    bool working_ = false;
+    bool stopped_ = false;
+    std::atomic<bool> orphaned_{false};
+};
+
+}  // namespace
+
+void run_behind(std::function<void()> job) { Queue::the().add(std::move(job)); }
+void remind_queue() { Queue::the().remind(); }
+void stop_queue() { Queue::the().stop(); }
+void finish_queue() { Queue::the().finish(); }
+InsideCompiler::InsideCompiler() { Queue::the().enter(); }
+InsideCompiler::~InsideCompiler() { Queue::the().leave(); }
+
+}  // namespace lazuli::cpu
