@@ -32,7 +32,7 @@ class Device {
 
 /// All devices.
 std::vector<Device> devices();
-/// The device new tensors live on: set here, or by LAZULI_DEVICE, or the reference backend.
+/// The device new tensors live on: set here, or by LAZULI_DEVICE, or the CPU.
 Device default_device();
 /// Sets the device new tensors live on, for the whole process.
 void set_default_device(Device device);

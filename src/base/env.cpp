@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::print_eval, "LAZULI_PRINT_EVAL", "0",
      "1: printing a tensor evaluates it and shows its values."},
-    {Var::device, "LAZULI_DEVICE", "reference", "The device new tensors live on."},
+    {Var::device, "LAZULI_DEVICE", "cpu", "The device new tensors live on."},
     {Var::policy, "LAZULI_POLICY", "",
      "Which implementation a functional op takes: "
      "`softmax=force:NAME;matmul=benchmark:16;*=default`."},

@@ -18,7 +18,7 @@ void add_run(CLI::App& app, RunOptions& options) {
                         "NAME=FILE.npy: a parameter's value; once a parameter");
     command->add_option("--output", options.outputs, "NAME=FILE.npy: where a result is written");
     command->add_option("--backend", options.backend,
-                        "The device that runs it; else LAZULI_DEVICE, else reference");
+                        "The device that runs it; else LAZULI_DEVICE, else cpu");
     command->add_flag("--print", options.print,
                       "Show the results even when they are written to files");
     command->callback([&options] { run(options); });

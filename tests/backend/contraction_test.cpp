@@ -144,5 +144,11 @@ TEST(Contraction, EpiloguesThatReadOtherRows) {
                 [](const auto& t) { return t[0].matmul(t[1]).permute({1, 0, 2}) + t[2]; });
 }
 
+TEST(Contraction, OfWhichNothingIsLeft) {
+    expect_same({{3, 4}, {4, 5}}, f32, 4, [](const auto& t) {
+        return t[0].exp().matmul(t[1]).slice({1, 0}, {1, 5}) + t[1].slice({0, 0}, {0, 5});
+    });
+}
+
 }  // namespace
 }  // namespace lazuli

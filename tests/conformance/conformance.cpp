@@ -73,7 +73,8 @@ TEST(Conformance, FunctionsAgreeWithLongDouble) {
     int checks = 0;
     const int count = tests::count(20'000, 5'000'000);
     for (const Row& row : rows) {
-        const Tensor x = conformance::draw({f64, {count}}, row.low, row.high, false, tests::seed);
+        const Tensor x =
+            conformance::draw({f64, {count}}, row.low, row.high, false, tests::seed).to(Device());
         const Tensor y = call(row.op, {&x, 1});
         const auto in = x.to_vector<double>();
         const auto out = y.to_vector<double>();

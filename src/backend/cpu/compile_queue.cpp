@@ -1,9 +1,11 @@
 #include "backend/cpu/compile_queue.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -27,7 +29,7 @@ class Queue {
 
     void add(std::function<void()> job) {
         const std::scoped_lock lock(mutex_);
-        if (stopped_) return;
+        stopped_ = false;
         jobs_.push_back(std::move(job));
         start();
     }
@@ -45,7 +47,6 @@ class Queue {
     void stop() {
         std::unique_lock lock(mutex_);
         stopped_ = true;
-        jobs_.clear();
         changed_->wait(lock, [&] { return !working_; });
     }
     void enter() {
@@ -65,11 +66,14 @@ class Queue {
     }
     void work() {
         std::unique_lock lock(mutex_);
-        while (!jobs_.empty()) {
+        while (!jobs_.empty() && !stopped_) {
             const std::function<void()> job = std::move(jobs_.front());
             jobs_.pop_front();
             lock.unlock();
             job();
+            // What was registered last is done first, and the compiler makes objects of its own
+            // while it works, most of them at first.
+            if (++done_ <= kFirstJobs) std::atexit(stop_queue);
             lock.lock();
         }
         working_ = false;
@@ -91,6 +95,8 @@ class Queue {
         mutex_.unlock();
     }
 
+    static constexpr int kFirstJobs = 64;
+    int done_ = 0;  // by the thread
     std::mutex mutex_;
     std::condition_variable* changed_ = new std::condition_variable;
     int inside_ = 0;
@@ -100,9 +106,21 @@ class Queue {
     std::atomic<bool> orphaned_{false};
 };
 
+/// The compiler must not be taken down while it works. When the main thread leaves, its own objects
+/// go before all others.
+struct AtTheEnd {
+    ~AtTheEnd() {
+        if (gettid() == getpid()) Queue::the().stop();
+    }
+};
+
 }  // namespace
 
-void run_behind(std::function<void()> job) { Queue::the().add(std::move(job)); }
+void run_behind(std::function<void()> job) {
+    thread_local const AtTheEnd here;
+    (void)here;
+    Queue::the().add(std::move(job));
+}
 void remind_queue() { Queue::the().remind(); }
 void stop_queue() { Queue::the().stop(); }
 void finish_queue() { Queue::the().finish(); }

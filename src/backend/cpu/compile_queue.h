@@ -12,7 +12,8 @@ void run_behind(std::function<void()> job);
 void remind_queue();
 /// Returns when all jobs given so far are done.
 void finish_queue();
-/// Drops the jobs that have not begun, and waits for the one that has: for the end of the process.
+/// Waits for the job that has begun, and begins no other until one is added: for the end of the
+/// process.
 void stop_queue();
 
 /// Held while the compiler works: a fork waits until nobody is inside it.

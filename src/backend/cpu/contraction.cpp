@@ -121,8 +121,22 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
         s.prologue = runnable(s.operand.prologue);
         s.bytes = program.spec(s.operand.value).nbytes();
     }
+    // A kernel of the whole may have found that something is never read, as where its result is
+    // empty: then it has the last word.
+    const auto knows = [&](const std::vector<ValueRef>& values, ValueRef made) {
+        return std::all_of(values.begin(), values.end(), [&](ValueRef v) {
+            return v == made ||
+                   std::find(step.buffers.begin(), step.buffers.end(), v) != step.buffers.end();
+        });
+    };
+    for (const Side& s : out->sides_) {
+        if (!knows(s.prologue ? s.prologue->buffers : std::vector{s.operand.value},
+                   s.prologue ? s.operand.value : found->product))
+            return nullptr;
+    }
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
+    if (!knows(out->epilogue_->buffers, found->product)) return nullptr;
     const Runnable& epilogue = *out->epilogue_;
     const auto phases = codegen::phases_of(*epilogue.kernel);
     if (epilogue.compiled != nullptr && phases.size() == 1 && phases[0].parallel) {

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "backend/cpu/compile_queue.h"
 #include "base/env.h"
 #include "jit/compile.h"
 #include "lazuli/error.h"
@@ -82,8 +80,6 @@ const Module& module() {
         out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
         if (out.compile == nullptr || out.free == nullptr)
             throw InternalError(module_file().path.string() + " is no compiler of kernels");
-        // What was registered last is done first: the compiler is not taken down while it works.
-        std::atexit(stop_queue);
         return out;
     }();
     return opened;
