@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/env.h"
@@ -80,6 +82,10 @@ class Pool {
             }
             now = state_.load(std::memory_order_acquire);
         }
+        if (failed_.load(std::memory_order_acquire)) {
+            failed_.store(false, std::memory_order_relaxed);
+            std::rethrow_exception(std::exchange(failure_, nullptr));
+        }
     }
 
     std::mutex busy;
@@ -91,7 +97,16 @@ class Pool {
         for (;;) {
             const std::int64_t begin = next_.fetch_add(job_.grain, std::memory_order_relaxed);
             if (begin >= job_.steps) return;
-            job_.body(job_.data, begin, std::min(begin + job_.grain, job_.steps));
+            try {
+                job_.body(job_.data, begin, std::min(begin + job_.grain, job_.steps));
+            } catch (...) {
+                // The first failure is the caller's; nobody begins another piece.
+                next_.store(job_.steps, std::memory_order_relaxed);
+                const std::scoped_lock lock(failing_);
+                if (failure_ == nullptr) failure_ = std::current_exception();
+                failed_.store(true, std::memory_order_release);
+                return;
+            }
         }
     }
 
@@ -123,6 +138,9 @@ class Pool {
     static constexpr std::uint64_t kCount = kClosed - 1;
 
     Job job_;
+    std::exception_ptr failure_;
+    std::atomic<bool> failed_{false};
+    std::mutex failing_;
     std::atomic<std::int64_t> next_{0};
     std::atomic<std::uint64_t> state_{kClosed};
     std::atomic<std::uint32_t> round_{0};
@@ -167,9 +185,11 @@ void share_out(std::int64_t steps, std::int64_t grain,
         Pool& threads = pool();
         const std::unique_lock lock(threads.busy, std::try_to_lock);
         if (lock.owns_lock()) {
-            inside = true;
+            struct Inside {
+                Inside() { inside = true; }
+                ~Inside() { inside = false; }
+            } const here;
             threads.run({steps, grain, body, data});
-            inside = false;
             return;
         }
     }

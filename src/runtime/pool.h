@@ -13,7 +13,8 @@ int thread_count();
 /// Calls `body(data, begin, end)` for pieces that make up 0 .. steps, each of `grain` steps but the
 /// last, on all threads, and returns when all are done. Pieces do not depend on the number of
 /// threads. From within a piece, and while another thread has the pool, all pieces run on the
-/// calling thread.
+/// calling thread. What a piece throws is thrown here, the first of several, and no other piece
+/// begins.
 void share_out(std::int64_t steps, std::int64_t grain,
                void (*body)(void* data, std::int64_t begin, std::int64_t end), void* data);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -67,6 +68,22 @@ TEST(Pool, WorksFromWithinAPieceAndFromManyThreads) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0);
+}
+
+TEST(Pool, WhatAPieceThrowsIsTheCallers) {
+    for (int round = 0; round < 200; ++round) {
+        std::atomic<int> begun = 0;
+        EXPECT_THROW(share_out(
+                         1000, 1,
+                         [](void* data, std::int64_t begin, std::int64_t) {
+                             ++*static_cast<std::atomic<int>*>(data);
+                             if (begin == 7) throw std::runtime_error("the seventh");
+                         },
+                         &begun),
+                     std::runtime_error);
+        EXPECT_LE(begun, 1000);
+        EXPECT_EQ(summed(1000, 10), 499'500);
+    }
 }
 
 #if !defined(__SANITIZE_THREAD__)

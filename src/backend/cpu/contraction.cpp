@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "backend/cpu/gemm.h"
+#include "backend/cpu/narrow.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
 #include "runtime/pool.h"
@@ -151,23 +152,6 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     return out;
 }
 
-namespace {
-
-/// Elements of f32 as f16 or bf16.
-void round_to(DType dtype, const float* from, std::int64_t count, void* to) {
-    const auto convert_all = [&](auto* out) {
-        using T = std::remove_reference_t<decltype(*out)>;
-        for (std::int64_t i = 0; i < count; ++i) out[i] = T(static_cast<double>(from[i]));
-    };
-    if (dtype == DType::f16) {
-        convert_all(static_cast<Half*>(to));
-    } else {
-        convert_all(static_cast<BFloat16*>(to));
-    }
-}
-
-}  // namespace
-
 void ContractionStep::multiply_batch(const char* left, const char* right, char* result,
                                      std::int64_t batch,
                                      std::span<void* const> epilogue_buffers) const {
@@ -185,7 +169,6 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
     const std::int64_t n = plan_.columns.size;
     char* own = result + batch * m * n * size;
     // Narrow elements are summed up in f32 beside the result, and rounded row by row.
-    Scratch scratch;
     const bool rounds = product_type(dtype_) != dtype_;
     const Product product{
         .dtype = dtype_,
@@ -194,20 +177,21 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
         .k = plan_.depth.size,
         .a = {left + left_offset * size, plan_.rows.left, plan_.depth.left},
         .b = {right + right_offset * size, plan_.depth.right, plan_.columns.right},
-        .result = rounds ? take(scratch, m * n * 4) : own,
+        .result = rounds ? nullptr : own,
     };
     if (epilogue_buffers.empty() && !rounds) return multiply(product);
-    multiply(product, [&](std::int64_t first, std::int64_t behind) {
-        if (rounds)
-            round_to(dtype_, static_cast<const float*>(product.result) + first * n,
-                     (behind - first) * n, own + first * n * size);
-        if (epilogue_buffers.empty()) return;
-        std::array<std::int64_t, codegen::kPassedValues> values{};
-        std::array<std::int64_t, 3> status{};
-        epilogue_->code()->parts()[0].run(
-            epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
-            (batch * m + behind) * steps_a_row_, values.data(), status.data());
-    });
+    multiply(product,
+             [&](std::int64_t first, std::int64_t behind, const void* rows, std::int64_t stride) {
+                 for (std::int64_t row = first; rounds && row < behind; ++row)
+                     narrow(dtype_, static_cast<const float*>(rows) + (row - first) * stride, n,
+                            own + row * n * size);
+                 if (epilogue_buffers.empty()) return;
+                 std::array<std::int64_t, codegen::kPassedValues> values{};
+                 std::array<std::int64_t, 3> status{};
+                 epilogue_->code()->parts()[0].run(
+                     epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
+                     (batch * m + behind) * steps_a_row_, values.data(), status.data());
+             });
 }
 
 void ContractionStep::run(std::span<void* const> buffers) const {

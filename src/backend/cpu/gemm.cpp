@@ -1,12 +1,13 @@
 #include "backend/cpu/gemm.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 
+#include "backend/cpu/gemm_amx.h"
+#include "backend/cpu/pack_room.h"
 #include "base/convert.h"
+#include "lazuli/backend.h"
 #include "lazuli/error.h"
 #include "runtime/pool.h"
 
@@ -103,32 +104,6 @@ constexpr std::int64_t kWidth = 4096;
 // Products of fewer multiplications run on the calling thread; larger ones in about as many blocks.
 constexpr double kLittle = 1e5;
 constexpr std::int64_t kBlocks = 4;
-
-template <class T>
-struct Packed {
-    explicit Packed(std::int64_t count) {
-        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 127) / 64 * 64;
-        data.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
-        if (data == nullptr) throw OutOfMemory("no memory to pack a matrix", bytes, 0);
-    }
-    struct Free {
-        void operator()(T* p) const { std::free(p); }
-    };
-    std::unique_ptr<T, Free> data;
-};
-
-/// Room that a thread keeps from product to product: new memory would cost as much as a small one.
-enum class Room : std::uint8_t { left, right };
-template <class T, Room>
-T* thread_room(std::int64_t count) {
-    static thread_local std::unique_ptr<Packed<T>> room;
-    static thread_local std::int64_t size = 0;
-    if (size < count) {
-        room = std::make_unique<Packed<T>>(count);
-        size = count;
-    }
-    return room->data.get();
-}
 
 template <class T, class From>
 T element(const From* at) {
@@ -304,8 +279,7 @@ bool has_few_rows(const Product& p) {
 }
 
 template <class T, class From>
-void multiply_few_rows(const Product& p,
-                       const std::function<void(std::int64_t, std::int64_t)>& finished) {
+void multiply_few_rows(const Product& p, const Finished& finished) {
     // The few rows of a, one behind the other.
     T* rows = thread_room<T, Room::left>(p.m * p.k);
     for (std::int64_t i = 0; i < p.m; ++i) {
@@ -334,14 +308,13 @@ void multiply_few_rows(const Product& p,
                   end - begin, static_cast<T*>(c.p.result) + begin, c.p.n);
         },
         &call);
-    if (finished) finished(0, p.m);
+    if (finished) finished(0, p.m, p.result, p.n);
 }
 
 template <class T, class From>
 class Multiplication {
    public:
-    Multiplication(const Product& product,
-                   const std::function<void(std::int64_t, std::int64_t)>& finished)
+    Multiplication(const Product& product, const Finished& finished)
         : p_(product), finished_(finished), tile_(choose_tile<T>()) {
         rows_ = tile_.rows * kRowTiles;
         // Where there are few rows, blocks of fewer, so that all threads have one; where there is
@@ -418,11 +391,11 @@ class Multiplication {
             }
         }
         if (finished_ && column_ + columns_ == p_.n && depth_ + depths_ == p_.k)
-            finished_(first, behind);
+            finished_(first, behind, result + first * p_.n, p_.n);
     }
 
     const Product& p_;
-    const std::function<void(std::int64_t, std::int64_t)>& finished_;
+    const Finished& finished_;
     const Tile<T> tile_;
     std::int64_t rows_ = 0;
     T* packed_b_ = nullptr;
@@ -437,29 +410,33 @@ bool multiplies(DType dtype) {
            dtype == DType::f64;
 }
 
-void multiply(const Product& product,
-              const std::function<void(std::int64_t, std::int64_t)>& finished) {
+void multiply(const Product& product, const Finished& finished) {
     if (product.m == 0 || product.n == 0) return;
-    if (product.k == 0) {
-        const std::size_t size = product_type(product.dtype) == DType::f64 ? 8 : 4;
-        std::memset(product.result, 0, static_cast<std::size_t>(product.m * product.n) * size);
-        if (finished) finished(0, product.m);
+    if (product.dtype == DType::bf16 && finished && product.k > 0 && product.m > kFewRows &&
+        has_tiles())
+        return multiply_by_tiles(product, finished);
+    // Elements of f16 and bf16 are summed up in f32, beside the result.
+    BufferPtr beside;
+    Product p = product;
+    if (p.result == nullptr) {
+        beside = allocate_host(Device(), static_cast<std::size_t>(p.m * p.n) * sizeof(float));
+        p.result = beside->host_mutable();
+    }
+    if (p.k == 0) {
+        const std::size_t size = product_type(p.dtype) == DType::f64 ? 8 : 4;
+        std::memset(p.result, 0, static_cast<std::size_t>(p.m * p.n) * size);
+        if (finished) finished(0, p.m, p.result, p.n);
         return;
     }
-    if (has_few_rows(product)) {
-        switch (product.dtype) {
-            case DType::f16: return multiply_few_rows<float, Half>(product, finished);
-            case DType::bf16: return multiply_few_rows<float, BFloat16>(product, finished);
-            case DType::f32: return multiply_few_rows<float, float>(product, finished);
-            case DType::f64: return multiply_few_rows<double, double>(product, finished);
-            default: break;
-        }
-    }
-    switch (product.dtype) {
-        case DType::f16: return Multiplication<float, Half>(product, finished).run();
-        case DType::bf16: return Multiplication<float, BFloat16>(product, finished).run();
-        case DType::f32: return Multiplication<float, float>(product, finished).run();
-        case DType::f64: return Multiplication<double, double>(product, finished).run();
+    const auto run = [&]<class T, class From>(From) {
+        if (has_few_rows(p)) return multiply_few_rows<T, From>(p, finished);
+        Multiplication<T, From>(p, finished).run();
+    };
+    switch (p.dtype) {
+        case DType::f16: return run.template operator()<float>(Half());
+        case DType::bf16: return run.template operator()<float>(BFloat16());
+        case DType::f32: return run.template operator()<float>(float());
+        case DType::f64: return run.template operator()<double>(double());
         default: throw InternalError("a product of a type that is not multiplied here");
     }
 }

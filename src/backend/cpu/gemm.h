@@ -24,17 +24,20 @@ struct Product {
     std::int64_t m = 0, n = 0, k = 0;
     MatrixView a;
     MatrixView b;
-    void* result = nullptr;  // of f64 for f64, else of f32
+    void* result = nullptr;  // of f64 for f64, else of f32; f16 and bf16 need none
 };
+
+/// Called by some thread when rows of the result are complete, while they are in its cache; each
+/// row once. `rows` is where the first of them is, `stride` the elements from one to the next.
+using Finished = std::function<void(std::int64_t first, std::int64_t behind, const void* rows,
+                                    std::int64_t stride)>;
 
 /// Whether products of this type are computed here.
 bool multiplies(DType dtype);
 /// The type of the result's elements.
 inline DType product_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-/// Multiplies, on all threads. `finished(first, behind)` is called by some thread when these rows
-/// of the result are complete, while they are still in its cache; each row once.
-void multiply(const Product& product,
-              const std::function<void(std::int64_t first, std::int64_t behind)>& finished = {});
+/// Multiplies, on all threads.
+void multiply(const Product& product, const Finished& finished = {});
 
 }  // namespace lazuli::cpu

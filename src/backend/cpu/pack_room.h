@@ -1,0 +1,41 @@
+#pragma once
+
+// Memory that products of matrices pack their operands into.
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "lazuli/error.h"
+
+namespace lazuli::cpu {
+
+template <class T>
+struct Packed {
+    explicit Packed(std::int64_t count) {
+        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 127) / 64 * 64;
+        data.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+        if (data == nullptr) throw OutOfMemory("no memory to pack a matrix", bytes, 0);
+    }
+    struct Free {
+        void operator()(T* p) const { std::free(p); }
+    };
+    std::unique_ptr<T, Free> data;
+};
+
+/// Room that a thread keeps from product to product: new memory would cost as much as a small one.
+enum class Room : std::uint8_t { left, right, sums };
+template <class T, Room>
+T* thread_room(std::int64_t count) {
+    static thread_local std::unique_ptr<Packed<T>> room;
+    static thread_local std::int64_t size = 0;
+    if (size < count) {
+        room.reset();  // first, so that the old one's memory can serve
+        size = 0;
+        room = std::make_unique<Packed<T>>(count);
+        size = count;
+    }
+    return room->data.get();
+}
+
+}  // namespace lazuli::cpu
