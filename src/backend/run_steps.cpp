@@ -22,14 +22,9 @@ class Run {
             for (const ValueRef output : step.outputs)
                 values_[output.index()] =
                     backend_.allocate(static_cast<std::size_t>(program_.spec(output).nbytes()));
-            if (step.kernel == nullptr) {
-                evaluate(step.outputs[0]);
-            } else {
-                buffers.clear();
-                for (const ValueRef v : step.buffers)
-                    buffers.push_back(const_cast<void*>(data_of(v)));
-                launch(i, buffers);
-            }
+            buffers.clear();
+            for (const ValueRef v : step.buffers) buffers.push_back(const_cast<void*>(data_of(v)));
+            if (!launch(i, buffers)) evaluate(step.outputs[0]);
             for (const std::uint32_t ended : step.dying) values_[ended] = nullptr;
         }
         return results();

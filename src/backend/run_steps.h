@@ -11,10 +11,11 @@
 
 namespace lazuli::backend {
 
-/// Runs a kernel of a plan: the step's number, and an address for each of its buffers.
-using Launch = std::function<void(std::size_t step, std::span<void* const> buffers)>;
+/// Runs a step of a plan: its number, and an address for each of its buffers. False where the
+/// backend leaves an operation without a kernel to its record.
+using Launch = std::function<bool(std::size_t step, std::span<void* const> buffers)>;
 
-/// Runs all steps in order. Operations without a kernel are evaluated by their records.
+/// Runs all steps in order.
 std::vector<BufferPtr> run_steps(Backend& backend, const plan::Steps& steps,
                                  std::span<const Binding> params, const Launch& launch);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/cpu/attention.h"
 #include "backend/cpu/contraction.h"
 #include "backend/host_backend.h"
 #include "backend/run_steps.h"
@@ -15,6 +16,7 @@ namespace {
 struct Prepared {
     struct Way {
         std::unique_ptr<cpu::ContractionStep> contraction;
+        std::unique_ptr<cpu::AttentionStep> attention;
         cpu::Runnable kernel;
     };
     plan::Steps steps;
@@ -28,15 +30,22 @@ class Cpu final : public HostBackend {
         return {fmt::format("fused kernels as machine code on {} threads", runtime::thread_count()),
                 0};
     }
-    bool supports(const OpDef& op, std::span<const TensorSpec>, const TensorSpec&) const override {
-        return op.evaluate != nullptr;
+    bool supports(const OpDef& op, std::span<const TensorSpec> inputs,
+                  const TensorSpec&) const override {
+        return op.evaluate != nullptr ||
+               (op.name == "attention" && cpu::AttentionStep::takes(inputs));
     }
     std::shared_ptr<const void> prepare(const Program& program) override {
         auto out = std::make_shared<Prepared>();
         out->steps = plan::make_steps(program);
         for (const plan::Step& step : out->steps.all) {
             Prepared::Way& way = out->ways.emplace_back();
-            if (step.kernel == nullptr) continue;
+            if (step.kernel == nullptr) {
+                const Program& own = out->steps.program;
+                way.attention =
+                    cpu::AttentionStep::make(own, own.operation(step.outputs[0].index()));
+                continue;
+            }
             way.contraction = cpu::ContractionStep::make(out->steps.program, step);
             if (way.contraction == nullptr)
                 way.kernel = {step.kernel, cpu::code_of(*step.kernel), step.buffers};
@@ -54,18 +63,26 @@ class Cpu final : public HostBackend {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
         return run_steps(*this, steps, params,
                          [&](std::size_t step, std::span<void* const> buffers) {
-                             if (ways[step].contraction != nullptr) {
-                                 ways[step].contraction->run(buffers);
+                             const Prepared::Way& way = ways[step];
+                             if (way.contraction != nullptr) {
+                                 way.contraction->run(buffers);
+                             } else if (way.attention != nullptr) {
+                                 way.attention->run(buffers);
+                             } else if (way.kernel.kernel != nullptr) {
+                                 cpu::launch(way.kernel, buffers);
                              } else {
-                                 cpu::launch(ways[step].kernel, buffers);
+                                 return false;
                              }
+                             return true;
                          });
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
         std::vector<std::string> out = steps.lines();
         for (std::size_t i = 0; i < out.size(); ++i) {
-            if (ways[i].contraction != nullptr) {
+            if (ways[i].attention != nullptr) {
+                out[i] += " (in blocks of queries)";
+            } else if (ways[i].contraction != nullptr) {
                 out[i] += " (product of matrices)";
             } else if (ways[i].kernel.kernel != nullptr && ways[i].kernel.code() == nullptr) {
                 out[i] += ways[i].kernel.compiled == nullptr

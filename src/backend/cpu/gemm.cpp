@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "backend/cpu/gemm_amx.h"
+#include "backend/cpu/gemm_tile.h"
 #include "backend/cpu/pack_room.h"
 #include "base/convert.h"
 #include "lazuli/backend.h"
@@ -58,15 +59,6 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
     }
 }
 
-/// A kernel and the tile it computes.
-template <class T>
-struct Tile {
-    int rows;
-    int columns;
-    void (*multiply)(std::int64_t k, const T* a, const T* b, T* result, std::int64_t stride,
-                     bool adds);
-};
-
 #define LAZULI_TILE(name, features, T, lanes, rows, vectors)                                       \
     __attribute__((target(features))) void name(std::int64_t k, const T* a, const T* b, T* result, \
                                                 std::int64_t stride, bool adds) {                  \
@@ -80,21 +72,31 @@ LAZULI_TILE(tile_f32_128, "sse2", float, 4, 4, 2)
 LAZULI_TILE(tile_f64_128, "sse2", double, 2, 4, 2)
 #undef LAZULI_TILE
 
-template <class T>
-Tile<T> choose_tile() {
+}  // namespace
+
+int tile_width() {
     __builtin_cpu_init();
-    constexpr bool single = std::is_same_v<T, float>;
-    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
-        if constexpr (single) return {14, 32, tile_f32_512};
-        if constexpr (!single) return {14, 16, tile_f64_512};
-    }
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
-        if constexpr (single) return {6, 16, tile_f32_256};
-        if constexpr (!single) return {6, 8, tile_f64_256};
-    }
-    if constexpr (single) return {4, 8, tile_f32_128};
-    if constexpr (!single) return {4, 4, tile_f64_128};
+    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0)
+        return 512;
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 ? 256 : 128;
 }
+
+template <>
+Tile<float> choose_tile<float>() {
+    const int width = tile_width();
+    if (width == 512) return {14, 32, tile_f32_512};
+    if (width == 256) return {6, 16, tile_f32_256};
+    return {4, 8, tile_f32_128};
+}
+template <>
+Tile<double> choose_tile<double>() {
+    const int width = tile_width();
+    if (width == 512) return {14, 16, tile_f64_512};
+    if (width == 256) return {6, 8, tile_f64_256};
+    return {4, 4, tile_f64_128};
+}
+
+namespace {
 
 // A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
 // rows) in the second, all panels of b together in the third.
@@ -114,8 +116,8 @@ T element(const From* at) {
     }
 }
 
-/// Packs `count` rows or columns, `width` to a panel, `depth` elements each; what is missing of the
-/// last panel is 0. `across` is the step from one row or column to the next, `along` within it.
+}  // namespace
+
 template <class T, class From>
 void pack(const From* from, std::int64_t across, std::int64_t along, std::int64_t count,
           std::int64_t depth, int width, T* to) {
@@ -140,6 +142,17 @@ void pack(const From* from, std::int64_t across, std::int64_t along, std::int64_
         to += depth * width;
     }
 }
+
+template void pack(const float*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
+                   float*);
+template void pack(const Half*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
+                   float*);
+template void pack(const BFloat16*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
+                   float*);
+template void pack(const double*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
+                   double*);
+
+namespace {
 
 // ---- few rows
 //

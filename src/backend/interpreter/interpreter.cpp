@@ -26,7 +26,9 @@ class Interpreter final : public HostBackend {
         const auto& steps = *static_cast<const plan::Steps*>(prepared);
         return run_steps(*this, steps, params,
                          [&](std::size_t step, std::span<void* const> buffers) {
+                             if (steps.all[step].kernel == nullptr) return false;
                              codegen::interpret(*steps.all[step].kernel, buffers);
+                             return true;
                          });
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
