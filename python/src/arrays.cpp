@@ -186,11 +186,13 @@ std::optional<DType> type_of_dlpack(nb::dlpack::dtype type) {
 Tensor from_dlpack(const Asker& asker, PyObject* object, const ArrayOptions& options) {
     using Array = nb::ndarray<nb::ro, nb::device::cpu>;
     auto array = std::make_unique<Array>();
-    if (!nb::try_cast(nb::handle(object), *array, false))
+    if (!nb::try_cast(nb::handle(object), *array, false)) {
+        (void)nb::handle(object).attr("__dlpack__")();  // says why, where it is the exporter's
         throw DeviceError(
             fmt::format("{}: a {} that does not lie in the host's memory, or gives "
                         "no DLPack capsule",
                         asker.op, Py_TYPE(object)->tp_name));
+    }
     const auto dtype = type_of_dlpack(array->dtype());
     if (!dtype)
         throw DTypeError(

@@ -122,6 +122,20 @@ nb::tuple tuple_of(const Shape& shape) {
     return nb::steal<nb::tuple>(out);
 }
 
+PyObject* number_object(const Scalar& value) {
+    switch (value.kind()) {
+        case Kind::boolean: return Py_NewRef(value.to_int() != 0 ? Py_True : Py_False);
+        case Kind::integer:
+            return value.is_large_unsigned()
+                       ? PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(value.to_int()))
+                       : PyLong_FromLongLong(value.to_int());
+        case Kind::floating: return PyFloat_FromDouble(value.to_double());
+        case Kind::complex:
+            return PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag());
+    }
+    __builtin_unreachable();
+}
+
 bool is_operand(PyObject* object) {
     if (is_tensor(object) || find_number(object)) return true;
     if (PyList_Check(object) || PyTuple_Check(object)) return true;

@@ -36,6 +36,8 @@ Device to_device(PyObject* object);
 std::string numpy_name(DType dtype);
 /// The Python object of a type.
 nb::object dtype_object(DType dtype);
+/// The number as one of Python's.
+PyObject* number_object(const Scalar& value);
 /// The sizes as a tuple.
 nb::tuple tuple_of(const Shape& shape);
 

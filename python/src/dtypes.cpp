@@ -6,6 +6,7 @@
 #include <array>
 
 #include "convert.h"
+#include "function.h"
 
 namespace lazuli::python {
 
@@ -25,6 +26,11 @@ std::optional<DType> find_name(std::string_view name) {
         if (name == numpy_name(dtype)) return dtype;
     }
     return parse_dtype(name);
+}
+
+/// What the module calls it; `bool` stays Python's own.
+std::string module_name(DType dtype) {
+    return dtype == DType::boolean ? "bool_" : numpy_name(dtype);
 }
 
 }  // namespace
@@ -85,31 +91,28 @@ void bind_dtypes(nb::module_& m) {
                                                            "complex"};
                          return kNames[static_cast<int>(kind(t.dtype))];
                      })
-        .def("__repr__", [](const TypeObject& t) { return "lazuli." + numpy_name(t.dtype); })
+        .def("__repr__", [](const TypeObject& t) { return "lazuli." + module_name(t.dtype); })
         .def("__str__", [](const TypeObject& t) { return numpy_name(t.dtype); })
         .def("__hash__", [](const TypeObject& t) { return static_cast<int>(t.dtype); })
         .def("__eq__", [](const TypeObject& t,
                           nb::handle other) { return find_dtype(other.ptr()) == t.dtype; })
         .def("__ne__", [](const TypeObject& t,
                           nb::handle other) { return find_dtype(other.ptr()) != t.dtype; })
-        .def("__reduce__", [](const TypeObject& t) { return numpy_name(t.dtype); });
+        .def("__reduce__", [](const TypeObject& t) { return module_name(t.dtype); });
     for (int i = 0; i < kDTypeCount; ++i) {
         const auto dtype = static_cast<DType>(i);
         const nb::object object = nb::cast(TypeObject{dtype});
         objects[static_cast<std::size_t>(i)] = nb::object(object).release().ptr();
-        // `bool` stays Python's own
-        m.attr(dtype == DType::boolean ? "bool_" : numpy_name(dtype).c_str()) = object;
+        m.attr(module_name(dtype).c_str()) = object;
     }
-    m.def(
-        "promote_types",
-        [](nb::handle a, nb::handle b) {
-            const DType first = to_dtype({"promote_types", "a"}, a.ptr());
-            const DType second = to_dtype({"promote_types", "b"}, b.ptr());
-            if (const auto both = promote(first, second)) return dtype_object(*both);
-            throw DTypeError(fmt::format("promote_types: no type holds both {} and {}", name(first),
-                                         name(second)));
-        },
-        nb::arg("a"), nb::arg("b"), "The type that two types are brought to.");
+    define(m, Place::module, "promote_types(a, b)", "The type that two types are brought to.",
+           [](const Function& self, PyObject* const* o) {
+               const DType a = to_dtype({self.name, "a"}, o[0]);
+               const DType b = to_dtype({self.name, "b"}, o[1]);
+               if (const auto both = promote(a, b)) return dtype_object(*both).release().ptr();
+               throw DTypeError(
+                   fmt::format("promote_types: no type holds both {} and {}", name(a), name(b)));
+           });
 }
 
 }  // namespace lazuli::python

@@ -75,6 +75,16 @@ PyGetSetDef properties[] = {
          return text_of(self, [](const Object& o) { return o.function->doc; });
      },
      nullptr, nullptr, nullptr},
+    {"op",
+     [](PyObject* self, void*) {
+         return guarded([&]() -> PyObject* {
+             const OpDef* op = self_of(self)->function->op;
+             if (op == nullptr) Py_RETURN_NONE;
+             return PyUnicode_FromStringAndSize(op->name.data(),
+                                                static_cast<Py_ssize_t>(op->name.size()));
+         });
+     },
+     nullptr, "The name of its operation in the op table, or None.", nullptr},
     {"__text_signature__",
      [](PyObject* self, void*) {
          return text_of(self, [](const Object& o) { return signature_text(*o.function); });

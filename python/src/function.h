@@ -27,8 +27,8 @@ struct Function {
     /// Arguments by position beyond the last parameter join it: `x.reshape(2, 3)`.
     bool packs = false;
     PyObject* (*invoke)(const Function& self, PyObject* const* arguments) = nullptr;
-    const void* data = nullptr;  // of `invoke`
-    int cast_to = -1;            // the parameter whose type the first operand is brought to
+    const OpDef* op = nullptr;  // where it is one of the table
+    int cast_to = -1;           // the parameter whose type the first operand is brought to
 
     /// Sorts the arguments and calls `invoke`. No error leaves it but Python's.
     PyObject* call(PyObject* const* arguments, std::size_t positional,

@@ -61,8 +61,8 @@ NB_MODULE(_lazuli, m) {
     nb::set_leak_warnings(false);  // tensors of other threads may outlive the interpreter
     m.doc() = "Lazuli, a lazy tensor engine.";
     bind_errors(m);
-    bind_dtypes(m);
     bind_tensor(m);
+    bind_dtypes(m);
     bind_arrays(m);
     bind_ops(m);
     bind_factories(m);

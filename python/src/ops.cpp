@@ -188,7 +188,7 @@ Attribute to_attribute(const Asker& asker, const AttrDef& attr, PyObject* object
 
 /// The parameters are the operands, the attributes, and shape and type where the caller gives them.
 PyObject* call_record(const Function& self, PyObject* const* arguments) {
-    const auto& def = *static_cast<const OpDef*>(self.data);
+    const OpDef& def = *self.op;
     std::size_t at = 0;
     const auto asker = [&] { return Asker{self.name, self.params[at].name}; };
     std::vector<Tensor> inputs;
@@ -273,6 +273,7 @@ std::map<std::string, const Function*, std::less<>> functions() {
     const auto add = [&](const OpDef& def, std::vector<Parameter> params) -> Function& {
         auto& function = *new Function;
         function.name = def.name;
+        function.op = &def;
         function.doc = doc_of(def);
         function.params = std::move(params);
         add_dtype(function, def);
@@ -296,7 +297,6 @@ std::map<std::string, const Function*, std::less<>> functions() {
         if (def.name == "constant") continue;  // `full` is
         Function& function = add(def, parameters_of(def));
         function.invoke = call_record;
-        function.data = &def;
     }
     return out;
 }
@@ -305,6 +305,34 @@ const char* kind_text(AttrKind kind) {
     constexpr const char* kNames[] = {"boolean", "integer", "real",   "scalar", "axes",
                                       "ints",    "text",    "choice", "view"};
     return kNames[static_cast<int>(kind)];
+}
+
+nb::object attribute_object(const Attribute& value) {
+    struct Maker {
+        nb::object operator()(bool v) const { return nb::cast(v); }
+        nb::object operator()(std::int64_t v) const { return nb::cast(v); }
+        nb::object operator()(double v) const { return nb::cast(v); }
+        nb::object operator()(const Scalar& v) const { return nb::steal(number_object(v)); }
+        nb::object operator()(const Ints& v) const { return tuple_of(v); }
+        nb::object operator()(const std::string& v) const { return nb::cast(v); }
+        nb::object operator()(const Placement&) const { return nb::none(); }
+    };
+    return std::visit(Maker{}, value);
+}
+
+nb::list cases_of(const OpDef& def) {
+    nb::list out;
+    for (const Case& one : def.cases) {
+        nb::list shapes;
+        for (const Shape& shape : one.inputs) shapes.append(tuple_of(shape));
+        nb::dict attributes;
+        for (std::size_t i = 0; i < one.attrs.size(); ++i)
+            attributes[std::string(def.attrs[i].name).c_str()] = attribute_object(one.attrs[i]);
+        nb::object result = nb::none();
+        if (one.result) result = tuple_of(*one.result);
+        out.append(nb::make_tuple(shapes, attributes, result));
+    }
+    return out;
 }
 
 void bind_records(nb::module_& m) {
@@ -335,19 +363,20 @@ void bind_records(nb::module_& m) {
                          }
                          return out;
                      })
+        .def_prop_ro("cases", cases_of,
+                     "Calls that tests make: the operands' shapes, the attributes by name, and the "
+                     "result's shape where the caller gives it.")
         .def("__repr__", [](const OpDef& d) { return fmt::format("<op {}>", d.name); });
-    m.def(
-        "ops",
-        [] {
-            nb::list out;
-            for (int i = 0; i < op_count(); ++i) {
-                const OpDef& def = op_def(static_cast<OpId>(i));
-                if (!has(def.traits, Trait::leaf))
-                    out.append(nb::cast(&def, nb::rv_policy::reference));
-            }
-            return out;
-        },
-        "The operations of the op table.");
+    define(m, Place::module, "ops()", "The operations of the op table.",
+           [](const Function&, PyObject* const*) {
+               nb::list out;
+               for (int i = 0; i < op_count(); ++i) {
+                   const OpDef& def = op_def(static_cast<OpId>(i));
+                   if (!has(def.traits, Trait::leaf))
+                       out.append(nb::cast(&def, nb::rv_policy::reference));
+               }
+               return out.release().ptr();
+           });
 }
 
 }  // namespace

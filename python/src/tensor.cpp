@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 
 #include "convert.h"
@@ -89,20 +90,6 @@ Scalar item_of(const Tensor& x) {
     return with_type(x.dtype(), [&]<class T>(T) { return Scalar(x.item<T>()); });
 }
 
-PyObject* number_object(const Scalar& value) {
-    switch (value.kind()) {
-        case Kind::boolean: return Py_NewRef(value.to_int() != 0 ? Py_True : Py_False);
-        case Kind::integer:
-            return value.is_large_unsigned()
-                       ? PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(value.to_int()))
-                       : PyLong_FromLongLong(value.to_int());
-        case Kind::floating: return PyFloat_FromDouble(value.to_double());
-        case Kind::complex:
-            return PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag());
-    }
-    __builtin_unreachable();
-}
-
 PyObject* item(PyObject* self, PyObject*) noexcept {
     return guarded([&] { return number_object(item_of(tensor_of(self))); });
 }
@@ -156,39 +143,88 @@ Slice slice_of(PyObject* object) {
     return {part(slice.start), part(slice.stop), part(slice.step)};
 }
 
-Index index_of(PyObject* object) {
+/// An entry of an index, and the least and the largest of positions that Python gave as a list.
+struct Entry {
+    Index index;
+    std::optional<std::pair<std::int64_t, std::int64_t>> range = {};
+};
+
+std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Tensor& positions) {
+    if (!is_integer(positions.dtype()) || positions.numel() == 0) return std::nullopt;
+    const HostView view = host_view(positions);
+    std::pair<std::int64_t, std::int64_t> out{INT64_MAX, INT64_MIN};
+    const auto size = size_of(positions.dtype());
+    for (std::int64_t i = 0; i < positions.numel(); ++i) {
+        const auto* at =
+            static_cast<const unsigned char*>(view.data) + size * static_cast<std::size_t>(i);
+        const std::int64_t value = load_scalar(positions.dtype(), at).to_int();
+        out = {std::min(out.first, value), std::max(out.second, value)};
+    }
+    return out;
+}
+
+/// Positions that are known at the call are checked at the call, as numpy does; those of tensors
+/// are when they are computed.
+void check_ranges(const Tensor& x, std::span<const Entry> index) {
+    const auto dimensions = [](const Entry& entry) {
+        const auto& what = entry.index.what();
+        if (const auto* tensor = std::get_if<Tensor>(&what))
+            return tensor->dtype() == DType::boolean ? tensor->rank() : 1;
+        return std::holds_alternative<Ellipsis>(what) || std::holds_alternative<NewAxis>(what) ? 0
+                                                                                               : 1;
+    };
+    int used = 0;
+    for (const Entry& entry : index) used += dimensions(entry);
+    if (used > x.rank()) return;  // which `at` says
+    int axis = 0;
+    for (const Entry& entry : index) {
+        if (std::holds_alternative<Ellipsis>(entry.index.what())) axis += x.rank() - used;
+        if (entry.range) {
+            const std::int64_t size = x.shape()[axis];
+            const std::int64_t bad =
+                entry.range->first < -size ? entry.range->first : entry.range->second;
+            if (bad < -size || bad >= size)
+                throw IndexError(fmt::format("index {} is out of bounds for axis {} of {}", bad,
+                                             axis, x.spec().str()));
+        }
+        axis += dimensions(entry);
+    }
+}
+
+Entry index_of(PyObject* object) {
     if (PyLong_Check(object) && !PyBool_Check(object))
-        return std::int64_t{to_integer({"index", "position"}, object)};
-    if (PySlice_Check(object)) return slice_of(object);
-    if (object == Py_None) return newaxis;
-    if (object == Py_Ellipsis) return ellipsis;
-    if (is_tensor(object)) return tensor_of(object);
+        return {to_integer({"index", "position"}, object)};
+    if (PySlice_Check(object)) return {slice_of(object)};
+    if (object == Py_None) return {newaxis};
+    if (object == Py_Ellipsis) return {ellipsis};
+    if (is_tensor(object)) return {tensor_of(object)};
     if (PyIndex_Check(object) != 0 && !PyObject_CheckBuffer(object) && !PyBool_Check(object))
-        return std::int64_t{to_integer({"index", "position"}, object)};
+        return {to_integer({"index", "position"}, object)};
     if (PyUnicode_Check(object) || PyFloat_Check(object))
         throw IndexError(
             fmt::format("index: a {} is no position; integers, slices, None, ..., "
                         "tensors of integers and masks are",
                         Py_TYPE(object)->tp_name));
     if ((PyList_Check(object) || PyTuple_Check(object)) && PyObject_Size(object) == 0)
-        return zeros({0}, DType::i64);
+        return {zeros({0}, DType::i64)};
     const Tensor positions = to_tensor({"index", "positions"}, object);
     // numpy's integers are arrays of rank 0
     if (positions.rank() == 0 && is_integer(positions.dtype()))
-        return positions.item<std::int64_t>();
-    return positions;
+        return {positions.item<std::int64_t>()};
+    return {positions, range_of(positions)};
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) noexcept {
     return guarded([&]() -> PyObject* {
         const Tensor& x = tensor_of(self);
-        if (!PyTuple_Check(key)) {
-            const Index one[] = {index_of(key)};
-            return wrap(at(x, one));
-        }
+        std::vector<Entry> entries;
+        const bool several = PyTuple_Check(key);
+        const Py_ssize_t count = several ? PyTuple_GET_SIZE(key) : 1;
+        for (Py_ssize_t i = 0; i < count; ++i)
+            entries.push_back(index_of(several ? PyTuple_GET_ITEM(key, i) : key));
+        check_ranges(x, entries);
         std::vector<Index> index;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
-            index.push_back(index_of(PyTuple_GET_ITEM(key, i)));
+        for (Entry& entry : entries) index.push_back(std::move(entry.index));
         return wrap(at(x, index));
     });
 }
@@ -399,14 +435,6 @@ void bind_tensor(nb::module_& m) {
         .def_prop_ro(
             "T", [](const Tensor& x) { return nb::steal(wrap(x.transpose())); },
             "The dimensions in reverse order.")
-        .def(
-            "to",
-            [](const Tensor& x, nb::handle device) {
-                const Device target = to_device(device.ptr());
-                evaluate(x);
-                return nb::steal(wrap(x.to(target)));
-            },
-            nb::arg("device"), "The tensor on another device.")
         .def("__repr__", repr)
         .def("__str__", values_text)
         .def("__array__", array_protocol, nb::arg("dtype") = nb::none(),
@@ -416,6 +444,13 @@ void bind_tensor(nb::module_& m) {
                                   nb::make_tuple(numpy_of(x)));
         });
     bind_dlpack(type);
+    define(m, Place::method, "to(x, device)", "The tensor on another device.",
+           [](const Function&, PyObject* const* o) {
+               const Tensor x = tensor_of(o[0]);
+               const Device target = to_device(o[1]);
+               evaluate(x);
+               return wrap(x.to(target));
+           });
     for (PyMethodDef& method : methods) {
         const nb::object object = nb::steal(PyDescr_NewMethod(tensor_type, &method));
         if (!object.is_valid()) throw nb::python_error();
