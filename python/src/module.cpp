@@ -60,6 +60,7 @@ NB_MODULE(_lazuli, m) {
     using namespace lazuli::python;
     nb::set_leak_warnings(false);  // tensors of other threads may outlive the interpreter
     m.doc() = "Lazuli, a lazy tensor engine.";
+    m.attr("__version__") = LAZULI_VERSION;
     bind_errors(m);
     bind_tensor(m);
     bind_dtypes(m);
