@@ -45,6 +45,7 @@ void release_later(void (*release)(void*), void* data) noexcept {
         const std::scoped_lock lock(releases().mutex);
         releases().waiting.emplace_back(release, data);
     }
+    if (Py_IsInitialized() == 0) return;
     // Where the queue is full, the next loan comes by.
     (void)Py_AddPendingCall(
         [](void*) {

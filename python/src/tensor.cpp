@@ -217,11 +217,14 @@ Entry index_of(PyObject* object) {
 PyObject* subscript(PyObject* self, PyObject* key) noexcept {
     return guarded([&]() -> PyObject* {
         const Tensor& x = tensor_of(self);
+        if (!PyTuple_Check(key)) {
+            const Entry one = index_of(key);
+            check_ranges(x, {&one, 1});
+            return wrap(at(x, {&one.index, 1}));
+        }
         std::vector<Entry> entries;
-        const bool several = PyTuple_Check(key);
-        const Py_ssize_t count = several ? PyTuple_GET_SIZE(key) : 1;
-        for (Py_ssize_t i = 0; i < count; ++i)
-            entries.push_back(index_of(several ? PyTuple_GET_ITEM(key, i) : key));
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+            entries.push_back(index_of(PyTuple_GET_ITEM(key, i)));
         check_ranges(x, entries);
         std::vector<Index> index;
         for (Entry& entry : entries) index.push_back(std::move(entry.index));
