@@ -1,5 +1,5 @@
-// Tensors given to other libraries by DLPack. Since version 1 of it memory can be marked as not to
-// be written to; a consumer that knows only what was before gets a copy of its own.
+// Tensors given to other libraries by DLPack: a copy, unless the other side asks for none. Memory
+// can be marked as not to be written to since version 1, and not everybody heeds the mark.
 
 #include "dlpack.h"
 
@@ -110,13 +110,13 @@ nb::object dlpack(const Tensor& x, nb::handle, nb::handle max_version, nb::handl
     }
     const bool versioned =
         !max_version.is_none() && to_ints({"__dlpack__", "max_version"}, max_version.ptr())[0] >= 1;
-    const bool forced = copy.is(nb::borrow(Py_True));
-    if (!versioned && copy.is(nb::borrow(Py_False)))
+    const bool shares = copy.is(nb::borrow(Py_False));
+    if (shares && !versioned)
         throw nb::buffer_error(
             "__dlpack__: a tensor's elements cannot be written to, which DLPack before version 1 "
             "cannot say, and copy is False");
-    HostView view = host_view(x, forced || !versioned);
-    if (view.copied && copy.is(nb::borrow(Py_False)))
+    HostView view = host_view(x, !shares);
+    if (view.copied && shares)
         throw nb::buffer_error("__dlpack__: the elements are not dense, and copy is False");
     return nb::steal(versioned ? capsule_of<Versioned>(x, std::move(view))
                                : capsule_of<Unversioned>(x, std::move(view)));

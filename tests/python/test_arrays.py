@@ -176,12 +176,16 @@ def test_results_outlive_their_tensors():
 def test_dlpack_details():
     t = lz.array([[1.0, 2], [3, 4]])
     assert t.__dlpack_device__() == (1, 0)
-    shared = np.from_dlpack(t)
+    np.from_dlpack(t)[0, 0] = 9  # its own
+    assert t.tolist() == [[1, 2], [3, 4]]
+    shared = np.from_dlpack(t, copy=False)
     assert not shared.flags.writeable
     assert shared.__array_interface__["data"][0] == np.asarray(t).__array_interface__["data"][0]
     assert lz.from_dlpack(t) is t
     assert "dltensor_versioned" in repr(t.__dlpack__(max_version=(1, 0)))
     assert '"dltensor"' in repr(t.__dlpack__())
+    with pytest.raises(BufferError):
+        t.T.__dlpack__(max_version=(1, 0), copy=False)
     for keywords in ({"dl_device": (2, 0)}, {"copy": False}):
         with pytest.raises(BufferError):
             t.__dlpack__(**keywords)
@@ -195,6 +199,9 @@ def test_torch():
     assert lz.array(x.T).tolist() == x.T.tolist()
     assert torch.from_dlpack(lz.array([[1.0, 2]]) + 1).tolist() == [[2, 3]]
     assert lz.array(x.to(torch.bfloat16)).dtype == lz.bfloat16
+    t = lz.array([1.0, 2])
+    torch.from_dlpack(t)[0] = 9
+    assert t.tolist() == [1, 2]
 
 
 def test_copies_and_pickles():
