@@ -225,6 +225,11 @@ PyObject* clip(const Function& self, Objects o) {
     return wrap(std::move(x));
 }
 
+PyObject* positions(const Function& self, Objects o) {
+    return wrap(iota(to_ints(asker(self, 0), o[0]), to_integer(asker(self, 1), o[1]),
+                     o[2] == Py_None ? DType::i64 : to_dtype(asker(self, 2), o[2])));
+}
+
 }  // namespace
 
 void bind_forms(nb::module_& m) {
@@ -259,6 +264,8 @@ void bind_forms(nb::module_& m) {
            "Elements along an axis, picked by positions; negative ones count from the end.", take);
     define(m, both, "tile(x, reps)",
            "The whole tensor side by side, so many times along each dimension.", tile);
+    define(m, Place::module, "iota(shape, axis=0, dtype=None)",
+           "The position along an axis: 0, 1, 2, ...; int64.", positions);
     if (!find_op("clip"))
         define(m, both, "clip(x, min=None, max=None)",
                "Elements brought between two bounds; None is no bound.", clip);

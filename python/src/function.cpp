@@ -140,7 +140,7 @@ std::string_view trim(std::string_view text) {
 
 /// The object a default stands for: `{}`, `false`, `1e-5`, `DType::f32`, `'constant'`.
 nb::object literal(std::string_view text) {
-    if (text == "{}" || text == "None") return nb::none();
+    if (text == "{}" || text == "None" || text.ends_with("()")) return nb::none();
     if (text == "true" || text == "True") return nb::borrow(Py_True);
     if (text == "false" || text == "False") return nb::borrow(Py_False);
     if (text.size() >= 2 && text.front() == '\'') return nb::str(text.data() + 1, text.size() - 2);

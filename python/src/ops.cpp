@@ -68,6 +68,10 @@ struct Argument<DType> : Made<DType> {
     Argument(const Asker& a, PyObject* o) : Made{to_dtype(a, o)} {}
 };
 template <>
+struct Argument<Tensor> : Made<Tensor> {  // one that may be left out
+    Argument(const Asker& a, PyObject* o) : Made{o == Py_None ? Tensor() : to_tensor(a, o)} {}
+};
+template <>
 struct Argument<Activation> : Made<Activation> {
     Argument(const Asker& a, PyObject* o) : Made{find(a, to_text(a, o))} {}
     static Activation find(const Asker& asker, std::string_view text) {

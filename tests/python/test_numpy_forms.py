@@ -71,6 +71,17 @@ def test_factories():
     assert lz.zeros((2,), device="reference").device == "reference"
 
 
+def test_attention_takes_a_mask_or_none(rng):
+    q, k, v = (rng.normal(size=(2, 5, 4)).astype(np.float32) for _ in range(3))
+    weights = q @ k.swapaxes(1, 2) / 2
+    softmax = lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(lz.attention(q, k, v)), softmax(weights) @ v, rtol=1e-4, atol=1e-5)
+    seen = np.tril(np.ones((5, 5), bool))
+    wanted = softmax(np.where(seen, weights, -np.inf)) @ v
+    np.testing.assert_allclose(np.asarray(lz.attention(q, k, v, causal=True)), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(lz.attention(q, k, v, mask=seen)), wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_random_numbers_follow_their_key():
     key = lz.key(7)
     a, b = lz.rand((1000,), key=key), lz.rand((1000,), key=lz.key(7))
