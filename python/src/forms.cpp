@@ -1,7 +1,5 @@
 // Functions whose arguments numpy orders or reads otherwise than C++ does: each is spelled in ops.
 
-#include "forms.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -67,6 +67,8 @@ NB_MODULE(_lazuli, m) {
     bind_dtypes(m);
     bind_arrays(m);
     bind_ops(m);
+    bind_forms(m);  // after the ops, whose place some take
+    bind_records(m);
     bind_factories(m);
     bind_engine(m);
 }
