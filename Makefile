@@ -36,6 +36,7 @@ bench-peers: build-release ## Lazuli beside NumPy, PyTorch, JAX and MLX, turn by
 
 # pip brings what building needs; nothing else here needs it.
 python: ## build the Python module, and install it into .venv/
+	@$(SETUP) python3-dev python3-venv
 	@test -d .venv || python3 -m venv .venv
 	@.venv/bin/python -c 'import nanobind, numpy, scikit_build_core' 2>/dev/null || \
 	    .venv/bin/pip install --quiet nanobind scikit-build-core numpy

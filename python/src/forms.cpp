@@ -232,10 +232,9 @@ PyObject* positions(const Function& self, Objects o) {
 
 void bind_forms(nb::module_& m) {
     const auto both = Place::both;
-    auto& order = const_cast<Function&>(
-        define(m, both, "transpose(x, axes=None)",
-               "The dimensions in another order; reversed where none is given.", transpose));
-    order.packs = true;
+    define(m, both, "transpose(x, axes=None)",
+           "The dimensions in another order; reversed where none is given.", transpose)
+        .packs = true;
     define(m, both, "swapaxes(x, axis1, axis2)", "Two axes exchanged.", swapaxes);
     define(m, both, "moveaxis(x, source, destination)",
            "Axes moved to other places; the others keep their order.", moveaxis);

@@ -280,8 +280,8 @@ nb::object function_object(const Function& function, const std::string& name) {
     return nb::steal(reinterpret_cast<PyObject*>(object));
 }
 
-const Function& define(nb::module_& m, Place place, std::string_view signature, const char* doc,
-                       PyObject* (*invoke)(const Function&, PyObject* const*)) {
+Function& define(nb::module_& m, Place place, std::string_view signature, const char* doc,
+                 PyObject* (*invoke)(const Function&, PyObject* const*)) {
     const auto open = signature.find('(');
     auto& function = *new Function;
     function.name = signature.substr(0, open);

@@ -56,7 +56,7 @@ std::vector<std::string> split_arguments(std::string_view text);
 /// What `define` makes an attribute of.
 enum class Place { module, method, both };
 /// Defines a function whose signature is written as Python does: `roll(x, shift, axis=None)`.
-const Function& define(nb::module_& m, Place place, std::string_view signature, const char* doc,
-                       PyObject* (*invoke)(const Function&, PyObject* const*));
+Function& define(nb::module_& m, Place place, std::string_view signature, const char* doc,
+                 PyObject* (*invoke)(const Function&, PyObject* const*));
 
 }  // namespace lazuli::python
