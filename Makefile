@@ -9,7 +9,7 @@ COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interlea
     build/release/Testing/Temporary/LastTest.log
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: help demo test test-long bench bench-peers asan tsan coverage docs-check format format-check tidy clean
+.PHONY: help demo test test-long python test-python bench bench-peers asan tsan coverage docs-check format format-check tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -33,6 +33,18 @@ bench-peers: build-release ## Lazuli beside NumPy, PyTorch, JAX and MLX, turn by
 	@test -d .venv-peers || (python3 -m venv .venv-peers && \
 	    .venv-peers/bin/pip install --quiet numpy torch==2.13.0 jax 'mlx[cpu]')
 	.venv-peers/bin/python bench/peers/compare.py --lazuli build/release/bin/bench-cpu
+
+# pip brings what building needs; nothing else here needs it.
+python: ## build the Python module, and install it into .venv/
+	@$(SETUP) python3-dev python3-venv
+	@test -d .venv || python3 -m venv .venv
+	@.venv/bin/python -c 'import nanobind, numpy, scikit_build_core' 2>/dev/null || \
+	    .venv/bin/pip install --quiet nanobind scikit-build-core numpy
+	.venv/bin/pip install --quiet --no-build-isolation --no-deps .
+
+test-python: python ## build the Python module, and test it
+	@.venv/bin/python -c 'import pytest, ml_dtypes' 2>/dev/null || .venv/bin/pip install --quiet pytest ml_dtypes
+	LAZULI_CACHE=0 .venv/bin/python -m pytest -q tests/python
 
 asan: build-asan ## the tests, watched for memory errors and undefined behaviour
 	$(CTEST) asan

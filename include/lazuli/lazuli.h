@@ -13,6 +13,7 @@
 #include "lazuli/eager.h"        // IWYU pragma: export
 #include "lazuli/ensure.h"       // IWYU pragma: export
 #include "lazuli/error.h"        // IWYU pragma: export
+#include "lazuli/explanation.h"  // IWYU pragma: export
 #include "lazuli/factories.h"    // IWYU pragma: export
 #include "lazuli/functional.h"   // IWYU pragma: export
 #include "lazuli/graph.h"        // IWYU pragma: export

@@ -19,6 +19,7 @@
 #include "lazuli/detail/ref.h"
 #include "lazuli/device.h"
 #include "lazuli/dtype.h"
+#include "lazuli/explanation.h"
 #include "lazuli/program.h"
 #include "lazuli/scalar.h"
 #include "lazuli/shape.h"
@@ -140,6 +141,8 @@ class Tensor {
     /// What evaluating it would do: the kernels, what is fused in each and why not more, the bytes
     /// they read and write, and whether the plan is there already. Computes nothing.
     std::string explain() const;
+    /// The same as figures.
+    Explanation explanation() const;
 
     // ---- values; all of these evaluate
 

@@ -134,10 +134,12 @@ ShapeTracker Tensor::view() const {
     return ir::placement_of(node.words(), node.spec.shape).tracker;
 }
 
-std::string Tensor::explain() const {
+Explanation Tensor::explanation() const {
     Node* node = &require_node("explain", *this);
     return ir::engine().explain({&node, 1});
 }
+
+std::string Tensor::explain() const { return explanation().str(); }
 
 std::size_t Tensor::graph_size() const {
     Node& node = require_node("graph_size", *this);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ir/node.h"
+#include "lazuli/explanation.h"
 
 namespace lazuli::ir {
 
@@ -24,7 +25,7 @@ struct Engine {
     Device (*default_device)();
     std::string (*device_name)(Device device);
     /// What evaluating the targets would do: plan found or not, and the kernels.
-    std::string (*explain)(std::span<Node* const> targets);
+    Explanation (*explain)(std::span<Node* const> targets);
     /// Bytes that buffers take now.
     std::uint64_t (*buffer_bytes)();
 };

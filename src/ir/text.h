@@ -19,5 +19,7 @@ std::string value_text(const Program& program, ValueRef value);
 bool is_name(std::string_view text);
 /// The name a result has when nobody gave one.
 std::string default_result_name(std::size_t index);
+/// A number of bytes with its unit.
+std::string bytes_text(std::int64_t bytes);
 
 }  // namespace lazuli::ir

@@ -2,18 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plan/group.h"
 
 namespace lazuli::plan {
-
-std::string bytes_text(std::int64_t bytes) {
-    if (bytes < 10'000) return fmt::format("{} B", bytes);
-    if (bytes < 10'000'000) return fmt::format("{:.1f} KB", static_cast<double>(bytes) / 1e3);
-    if (bytes < 10'000'000'000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-    return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
-}
 
 namespace {
 
@@ -47,54 +38,40 @@ std::string group_text(const Program& program, const codegen::Group& group) {
     return operations_text(program, group) + " -> " + outputs_text(program, group);
 }
 
-std::string explain(const Program& program, bool kernels) {
+Explanation explanation(const Program& program, std::string* code) {
+    Explanation out;
+    out.operations = static_cast<std::int64_t>(program.size());
     const std::vector<Grouped> groups = group(program);
-    struct Row {
-        std::string name, read, written, what;
-    };
-    std::vector<Row> rows{{"kernel", "reads", "writes", "operations"}};
-    std::string code;
-    std::string stored;
-    std::int64_t read = 0;
-    std::int64_t written = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const auto& [group, opaque, why] = groups[i];
-        const std::string name = fmt::format("k{}", i);
-        std::int64_t in = 0;
-        std::int64_t out = 0;
+        KernelExplanation kernel{.name = fmt::format("k{}", i),
+                                 .operations = group_text(program, group)};
         if (opaque) {
             const Operation operation = program.operation(group.operations[0]);
             for (std::size_t k = 0; k < operation.input_count(); ++k)
-                in += program.spec(operation.input(k)).nbytes();
-            out = operation.spec().nbytes();
+                kernel.bytes_read += program.spec(operation.input(k)).nbytes();
+            kernel.bytes_written = operation.spec().nbytes();
         } else {
-            const codegen::Lowered lowered = codegen::lower(program, group, name);
+            const codegen::Lowered lowered = codegen::lower(program, group, kernel.name);
             for (std::size_t k = 0; k < lowered.buffers.size(); ++k) {
-                (lowered.kernel.buffers[k].written ? out : in) +=
+                (lowered.kernel.buffers[k].written ? kernel.bytes_written : kernel.bytes_read) +=
                     program.spec(lowered.buffers[k]).nbytes();
             }
-            code += "\n" + lowered.kernel.str();
+            if (code != nullptr) *code += "\n" + lowered.kernel.str();
         }
-        read += in;
-        written += out;
-        rows.push_back({name, bytes_text(in), bytes_text(out), group_text(program, group)});
         if (why != "result")
-            stored += fmt::format("{} ends at %{}: {}\n", name, group.outputs[0].index(), why);
+            kernel.ends = fmt::format("ends at %{}: {}", group.outputs[0].index(), why);
+        out.bytes_read += kernel.bytes_read;
+        out.bytes_written += kernel.bytes_written;
+        out.kernels.push_back(std::move(kernel));
     }
-    std::string out = fmt::format("{} operations in {} kernel{}; {} read, {} written\n",
-                                  program.size(), groups.size(), groups.size() == 1 ? "" : "s",
-                                  bytes_text(read), bytes_text(written));
-    std::size_t widths[3] = {0, 0, 0};
-    for (const Row& row : rows) {
-        widths[0] = std::max(widths[0], row.name.size());
-        widths[1] = std::max(widths[1], row.read.size());
-        widths[2] = std::max(widths[2], row.written.size());
-    }
-    for (const Row& row : rows)
-        out += fmt::format("  {:<{}}  {:>{}}  {:>{}}  {}\n", row.name, widths[0], row.read,
-                           widths[1], row.written, widths[2], row.what);
-    out += stored;
-    return kernels ? out + code : out;
+    return out;
+}
+
+std::string explain(const Program& program, bool kernels) {
+    std::string code;
+    const std::string table = explanation(program, kernels ? &code : nullptr).str();
+    return table + code;
 }
 
 }  // namespace lazuli::plan

@@ -524,19 +524,19 @@ void download(const Node& node, void* out) {
     read_dense(node.value->binding, node.spec, out);
 }
 
-std::string explain(std::span<Node* const> targets) {
+Explanation explain(std::span<Node* const> targets) {
     Capture captured;
     {
         const std::scoped_lock lock(ir::graph_lock());
         ir::capture(targets, {}, false, captured);
     }
     const Program program = captured.program();
-    if (program.size() == 0) return "nothing to compute: its values are there\n";
+    if (program.size() == 0) return {};
     const auto [found, why] = plan_cache().peek(captured, context_of(targets[0]->device));
-    return fmt::format(
-        "cache: {}\n{}",
-        found != nullptr ? "hit, the plan is there" : fmt::format("miss, {}", reason(why)),
-        plan::explain(optimize::optimize(plan::expand(program, {}), optimize::current_options())));
+    Explanation out = plan::explanation(
+        optimize::optimize(plan::expand(program, {}), optimize::current_options()));
+    out.cache = found != nullptr ? "hit, the plan is there" : fmt::format("miss, {}", reason(why));
+    return out;
 }
 
 const ir::Engine& engine_table() {

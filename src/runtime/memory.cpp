@@ -76,6 +76,10 @@ class Spare {
         }
         release(dropped);
     }
+    std::size_t held() {
+        const std::scoped_lock lock(mutex_);
+        return held_;
+    }
     void clear() {
         std::vector<Piece> dropped;
         {
@@ -207,6 +211,12 @@ void note_growth() {
 }
 
 }  // namespace runtime
+
+MemoryStats memory_stats() {
+    return {.bytes = runtime::buffer_bytes(),
+            .limit = runtime::memory_limit(),
+            .spare = runtime::spare().held()};
+}
 
 BufferPtr allocate_host(Device device, std::size_t bytes) {
     using namespace runtime;

@@ -1,0 +1,18 @@
+"""Lazuli, a lazy tensor engine: operations record, and run when a value is needed.
+
+    import lazuli as lz
+
+    x = lz.array([[1.0, 2.0], [3.0, 4.0]])
+    y = (x @ x + 0.5).tanh().sum(axis=0)  # records; computes nothing
+    print(y)                              # now it runs
+
+Every operation of the op table is a function and a method under numpy's names; `lz.ops()` lists them.
+"""
+
+from math import e, inf, nan, pi
+
+from . import _lazuli
+from ._lazuli import *
+
+__version__ = _lazuli.__version__
+newaxis = None

@@ -1,0 +1,147 @@
+#include "convert.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace lazuli::python {
+
+namespace {
+
+std::string type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+
+[[noreturn]] void refuse(const Asker& asker, std::string_view wanted, PyObject* object) {
+    throw nb::type_error(
+        fmt::format("{}: '{}' must be {}, not {}", asker.op, asker.param, wanted, type_name(object))
+            .c_str());
+}
+
+/// The class of numpy's scalars; null while nobody has imported numpy, so none can be about.
+PyObject* numpy_scalar_class() {
+    static PyObject* found = nullptr;
+    if (found == nullptr) {
+        PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+        if (numpy == nullptr) return nullptr;
+        found = PyObject_GetAttrString(numpy, "generic");
+        if (found == nullptr) PyErr_Clear();  // numpy is being imported just now
+    }
+    return found;
+}
+
+std::optional<Scalar> integer_number(PyObject* object) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) return Scalar(static_cast<std::int64_t>(value));
+    const unsigned long long large = PyLong_AsUnsignedLongLong(object);
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        throw ArgumentError("an integer needs more than 64 bits");
+    }
+    return Scalar(static_cast<std::uint64_t>(large));
+}
+
+}  // namespace
+
+std::optional<Scalar> find_number(PyObject* object) {
+    if (PyFloat_Check(object)) return Scalar(PyFloat_AS_DOUBLE(object));
+    if (PyBool_Check(object)) return Scalar(object == Py_True);
+    if (PyLong_Check(object)) return integer_number(object);
+    if (PyComplex_Check(object)) {
+        return Scalar(
+            std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)));
+    }
+    PyObject* numpy = numpy_scalar_class();
+    if (numpy == nullptr || PyObject_IsInstance(object, numpy) != 1) return std::nullopt;
+    const nb::object plain = nb::handle(object).attr("item")();
+    if (PyObject_IsInstance(plain.ptr(), numpy) == 1) return std::nullopt;  // has no counterpart
+    return find_number(plain.ptr());
+}
+
+Scalar to_number(const Asker& asker, PyObject* object) {
+    if (const auto number = find_number(object)) return *number;
+    refuse(asker, "a number", object);
+}
+
+bool to_bool(const Asker& asker, PyObject* object) {
+    if (object == Py_True) return true;
+    if (object == Py_False) return false;
+    const auto number = find_number(object);
+    if (!number || number->kind() != Kind::boolean) refuse(asker, "True or False", object);
+    return number->to_int() != 0;
+}
+
+std::int64_t to_integer(const Asker& asker, PyObject* object) {
+    if (PyBool_Check(object) || PyIndex_Check(object) == 0) refuse(asker, "an integer", object);
+    const nb::object index = nb::steal(PyNumber_Index(object));
+    if (!index.is_valid()) throw nb::python_error();
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0)
+        throw ArgumentError(fmt::format("{}: '{}' needs more than 64 bits", asker.op, asker.param));
+    return value;
+}
+
+double to_real(const Asker& asker, PyObject* object) {
+    const auto number = find_number(object);
+    if (!number || number->kind() == Kind::complex) refuse(asker, "a real number", object);
+    return number->to_double();
+}
+
+Ints to_ints(const Asker& asker, PyObject* object) {
+    if (object == Py_None) return {};
+    if (PyIndex_Check(object) != 0 && !is_tensor(object)) return {to_integer(asker, object)};
+    if (PySequence_Check(object) == 0 || PyUnicode_Check(object))
+        refuse(asker, "an integer or several", object);
+    const nb::object list = nb::steal(PySequence_Fast(object, "a sequence"));
+    if (!list.is_valid()) throw nb::python_error();
+    Ints out;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
+        out.push_back(to_integer(asker, PySequence_Fast_GET_ITEM(list.ptr(), i)));
+    return out;
+}
+
+Axes to_axes(const Asker& asker, PyObject* object) {
+    if (object == Py_None) return {};
+    return Axes(to_ints(asker, object));
+}
+
+std::string to_text(const Asker& asker, PyObject* object) {
+    if (!PyUnicode_Check(object)) refuse(asker, "a text", object);
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text == nullptr) throw nb::python_error();
+    return {text, static_cast<std::size_t>(size)};
+}
+
+Device to_device(PyObject* object) { return Device(to_text({"device", "name"}, object)); }
+
+nb::tuple tuple_of(const Shape& shape) {
+    PyObject* out = PyTuple_New(shape.rank());
+    if (out == nullptr) throw nb::python_error();
+    for (int i = 0; i < shape.rank(); ++i) PyTuple_SET_ITEM(out, i, PyLong_FromLongLong(shape[i]));
+    return nb::steal<nb::tuple>(out);
+}
+
+PyObject* number_object(const Scalar& value) {
+    switch (value.kind()) {
+        case Kind::boolean: return Py_NewRef(value.to_int() != 0 ? Py_True : Py_False);
+        case Kind::integer:
+            return value.is_large_unsigned()
+                       ? PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(value.to_int()))
+                       : PyLong_FromLongLong(value.to_int());
+        case Kind::floating: return PyFloat_FromDouble(value.to_double());
+        case Kind::complex:
+            return PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag());
+    }
+    __builtin_unreachable();
+}
+
+bool is_operand(PyObject* object) {
+    if (is_tensor(object) || find_number(object)) return true;
+    if (PyList_Check(object) || PyTuple_Check(object)) return true;
+    if (PyUnicode_Check(object) || object == Py_None || PyType_Check(object)) return false;
+    return PyObject_CheckBuffer(object) != 0 || PyObject_HasAttrString(object, "__dlpack__") != 0 ||
+           PyObject_HasAttrString(object, "__array__") != 0;
+}
+
+}  // namespace lazuli::python

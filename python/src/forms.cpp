@@ -1,0 +1,271 @@
+// Functions whose arguments numpy orders or reads otherwise than C++ does: each is spelled in ops.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "convert.h"
+#include "function.h"
+
+namespace lazuli::python {
+
+namespace {
+
+using Objects = PyObject* const*;
+
+Tensor first(const Function& self, Objects o) { return to_tensor({self.name, "x"}, o[0]); }
+
+Asker asker(const Function& self, std::size_t i) { return {self.name, self.params[i].name}; }
+
+std::vector<Tensor> several(const Function& self, PyObject* object) {
+    const nb::object list = nb::steal(PySequence_Fast(object, "several tensors are needed"));
+    if (!list.is_valid()) throw nb::python_error();
+    std::vector<Tensor> out;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
+        out.push_back(to_tensor({self.name, "arrays"}, PySequence_Fast_GET_ITEM(list.ptr(), i)));
+    if (out.empty()) throw ArgumentError(fmt::format("{}: no tensors given", self.name));
+    return out;
+}
+
+PyObject* list_of(std::vector<Tensor> tensors) {
+    nb::list out;
+    for (Tensor& tensor : tensors) out.append(nb::steal(wrap(std::move(tensor))));
+    return out.release().ptr();
+}
+
+PyObject* transpose(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const Axes axes = to_axes(asker(self, 1), o[1]);
+    return wrap(axes.given ? x.permute(axes) : x.transpose());
+}
+
+PyObject* swapaxes(const Function& self, Objects o) {
+    return wrap(first(self, o).transpose(to_integer(asker(self, 1), o[1]),
+                                         to_integer(asker(self, 2), o[2])));
+}
+
+PyObject* moveaxis(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const Ints from = ensure_axes(self.name, Axes(to_ints(asker(self, 1), o[1])), x.shape());
+    const Ints to = ensure_axes(self.name, Axes(to_ints(asker(self, 2), o[2])), x.shape());
+    if (from.rank() != to.rank())
+        throw ArgumentError(fmt::format("moveaxis: {} axes {} move to {} places {}", from.rank(),
+                                        from.str(), to.rank(), to.str()));
+    Ints order = Shape::filled(x.rank(), -1);
+    for (int i = 0; i < from.rank(); ++i) order[static_cast<int>(to[i])] = from[i];
+    int next = 0;
+    for (std::int64_t& axis : order) {
+        if (axis >= 0) continue;
+        while (std::find(from.begin(), from.end(), next) != from.end()) ++next;
+        axis = next++;
+    }
+    return wrap(x.permute(Axes(order)));
+}
+
+PyObject* expand_dims(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const Ints axes = to_ints(asker(self, 1), o[1]);
+    // Axes are those of the result.
+    const Ints at = ensure_axes(self.name, Axes(axes), Shape::filled(x.rank() + axes.rank(), 1));
+    Shape shape;
+    int next = 0;
+    for (int i = 0; i < x.rank() + at.rank(); ++i) {
+        const bool is_new = std::find(at.begin(), at.end(), i) != at.end();
+        shape.push_back(is_new ? 1 : x.shape()[next++]);
+    }
+    return wrap(x.reshape(shape));
+}
+
+PyObject* squeeze(const Function& self, Objects o) {
+    return wrap(first(self, o).squeeze(to_axes(asker(self, 1), o[1])));
+}
+
+PyObject* ravel(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    return wrap(x.reshape({x.numel()}));
+}
+
+PyObject* concatenate(const Function& self, Objects o) {
+    std::vector<Tensor> tensors = several(self, o[0]);
+    if (o[1] != Py_None) return wrap(concat(tensors, to_integer(asker(self, 1), o[1])));
+    for (Tensor& x : tensors) x = x.reshape({x.numel()});
+    return wrap(concat(tensors, 0));
+}
+
+PyObject* stack(const Function& self, Objects o) {
+    std::vector<Tensor> tensors = several(self, o[0]);
+    const std::int64_t axis = to_integer(asker(self, 1), o[1]);
+    const Tensor head = tensors[0];
+    for (Tensor& x : tensors) {
+        ensure_same_shape(self.name, head.spec(), x.spec());
+        x = x.unsqueeze(axis);
+    }
+    return wrap(concat(tensors, axis));
+}
+
+PyObject* split(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const int axis =
+        static_cast<int>(ensure_axis(self.name, to_integer(asker(self, 2), o[2]), x.shape()));
+    const std::int64_t size = x.shape()[axis];
+    std::vector<std::int64_t> bounds{0};
+    if (PyIndex_Check(o[1]) != 0) {
+        const std::int64_t parts = to_integer(asker(self, 1), o[1]);
+        if (parts < 1 || size % parts != 0)
+            throw ArgumentError(fmt::format("split: axis {} of {} is not {} equal parts", axis,
+                                            x.shape().str(), parts));
+        for (std::int64_t i = 1; i <= parts; ++i) bounds.push_back(i * (size / parts));
+    } else {
+        for (const std::int64_t at : to_ints(asker(self, 1), o[1]))
+            bounds.push_back(std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size));
+        bounds.push_back(size);
+    }
+    std::vector<Tensor> parts;
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+        std::vector<Index> index(static_cast<std::size_t>(axis), Index(Slice{}));
+        index.emplace_back(Slice{bounds[i], bounds[i + 1], {}});
+        parts.push_back(at(x, index));
+    }
+    return list_of(std::move(parts));
+}
+
+PyObject* pad(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    if (to_text(asker(self, 2), o[2]) != "constant")
+        throw ArgumentError("pad: only mode='constant' is there");
+    const Scalar value = to_number(asker(self, 3), o[3]);
+    Ints before = Shape::filled(x.rank(), 0);
+    Ints after = before;
+    const auto set = [&](int from, int to, const Ints& pair) {
+        if (pair.rank() < 1 || pair.rank() > 2)
+            throw ArgumentError(
+                fmt::format("pad: {} are not the widths before and behind an axis", pair.str()));
+        for (int i = from; i < to; ++i) {
+            before[i] = pair[0];
+            after[i] = pair[pair.rank() - 1];
+        }
+    };
+    const bool nested = PySequence_Check(o[1]) != 0 && PySequence_Size(o[1]) > 0 && [&] {
+        const nb::object item = nb::steal(PySequence_GetItem(o[1], 0));
+        return PyIndex_Check(item.ptr()) == 0 || is_tensor(item.ptr());
+    }();
+    if (!nested) {
+        set(0, x.rank(), to_ints(asker(self, 1), o[1]));
+    } else {
+        const Py_ssize_t pairs = PySequence_Size(o[1]);
+        if (pairs != 1 && pairs != x.rank())
+            throw ShapeError(fmt::format("pad: {} pairs of widths for {}", pairs, x.shape().str()),
+                             fmt::format("{} pairs", x.rank()), fmt::format("{} pairs", pairs));
+        for (Py_ssize_t i = 0; i < pairs; ++i) {
+            const nb::object item = nb::steal(PySequence_GetItem(o[1], i));
+            const int axis = static_cast<int>(i);
+            set(axis, pairs == 1 ? x.rank() : axis + 1, to_ints(asker(self, 1), item.ptr()));
+        }
+    }
+    for (int i = 0; i < x.rank(); ++i) {
+        if (before[i] < 0 || after[i] < 0)
+            throw ArgumentError(
+                fmt::format("pad: negative widths ({}, {}) for axis {}", before[i], after[i], i));
+    }
+    return wrap(x.pad(before, after, value));
+}
+
+PyObject* roll(const Function& self, Objects o) {
+    Tensor x = first(self, o);
+    const Ints shifts = to_ints(asker(self, 1), o[1]);
+    if (o[2] == Py_None) {
+        const Shape shape = x.shape();
+        x = x.reshape({x.numel()});
+        for (const std::int64_t shift : shifts) x = x.roll(shift, 0);
+        return wrap(x.reshape(shape));
+    }
+    const Ints axes = to_ints(asker(self, 2), o[2]);
+    if (shifts.rank() != axes.rank() && shifts.rank() != 1 && axes.rank() != 1)
+        throw ArgumentError(fmt::format("roll: {} shifts for {} axes", shifts.rank(), axes.rank()));
+    for (int i = 0; i < std::max(shifts.rank(), axes.rank()); ++i)
+        x = x.roll(shifts[shifts.rank() == 1 ? 0 : i], axes[axes.rank() == 1 ? 0 : i]);
+    return wrap(std::move(x));
+}
+
+PyObject* repeat(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const std::int64_t count = to_integer(asker(self, 1), o[1]);
+    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).repeat(count, 0));
+    return wrap(x.repeat(count, to_integer(asker(self, 2), o[2])));
+}
+
+PyObject* take(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const Tensor indices = to_tensor(asker(self, 1), o[1]);
+    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).gather(indices, 0));
+    return wrap(x.gather(indices, to_integer(asker(self, 2), o[2])));
+}
+
+PyObject* tile(const Function& self, Objects o) {
+    Tensor x = first(self, o);
+    Ints reps = to_ints(asker(self, 1), o[1]);
+    // The shorter of the two is filled up with ones at the front.
+    const auto fill = [](const Shape& s, int rank) {
+        Shape out = Shape::filled(rank - s.rank(), 1);
+        for (const std::int64_t size : s) out.push_back(size);
+        return out;
+    };
+    const int rank = std::max(x.rank(), reps.rank());
+    if (x.rank() < rank) x = x.reshape(fill(x.shape(), rank));
+    return wrap(x.tile(fill(reps, rank)));
+}
+
+PyObject* clip(const Function& self, Objects o) {
+    Tensor x = first(self, o);
+    if (o[1] != Py_None) x = maximum(x, OperandArgument(asker(self, 1), o[1]));
+    if (o[2] != Py_None) x = minimum(x, OperandArgument(asker(self, 2), o[2]));
+    return wrap(std::move(x));
+}
+
+PyObject* positions(const Function& self, Objects o) {
+    return wrap(iota(to_ints(asker(self, 0), o[0]), to_integer(asker(self, 1), o[1]),
+                     o[2] == Py_None ? DType::i64 : to_dtype(asker(self, 2), o[2])));
+}
+
+}  // namespace
+
+void bind_forms(nb::module_& m) {
+    const auto both = Place::both;
+    define(m, both, "transpose(x, axes=None)",
+           "The dimensions in another order; reversed where none is given.", transpose)
+        .packs = true;
+    define(m, both, "swapaxes(x, axis1, axis2)", "Two axes exchanged.", swapaxes);
+    define(m, both, "moveaxis(x, source, destination)",
+           "Axes moved to other places; the others keep their order.", moveaxis);
+    define(m, both, "expand_dims(x, axis)", "With new axes of size 1.", expand_dims);
+    define(m, both, "squeeze(x, axis=None)",
+           "Without the given axes, which must have size 1; without all that have where none are "
+           "given.",
+           squeeze);
+    define(m, both, "ravel(x)", "All elements as one axis.", ravel);
+    define(m, both, "flatten(x)", "All elements as one axis.", ravel);
+    define(m, Place::module, "concatenate(arrays, axis=0)", "Tensors joined along an axis.",
+           concatenate);
+    m.attr("concat") = m.attr("concatenate");
+    define(m, Place::module, "stack(arrays, axis=0)", "Tensors joined along a new axis.", stack);
+    define(m, both, "split(x, indices_or_sections, axis=0)",
+           "Parts along an axis: so many equal ones, or those between the given positions.", split);
+    define(m, both, "pad(x, pad_width, mode='constant', constant_values=0)",
+           "With a number put before and behind each axis.", pad);
+    define(m, both, "roll(x, shift, axis=None)",
+           "Elements along axes moved on; what leaves at one end comes back at the other.", roll);
+    define(m, both, "repeat(x, repeats, axis=None)",
+           "Each element along an axis several times in a row.", repeat);
+    define(m, both, "take(x, indices, axis=None)",
+           "Elements along an axis, picked by positions; negative ones count from the end.", take);
+    define(m, both, "tile(x, reps)",
+           "The whole tensor side by side, so many times along each dimension.", tile);
+    define(m, Place::module, "iota(shape, axis=0, dtype=None)",
+           "The position along an axis: 0, 1, 2, ...; int64.", positions);
+    if (!find_op("clip"))
+        define(m, both, "clip(x, min=None, max=None)",
+               "Elements brought between two bounds; None is no bound.", clip);
+}
+
+}  // namespace lazuli::python

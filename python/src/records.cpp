@@ -1,0 +1,95 @@
+// The op table's records, to be read.
+
+#include <fmt/format.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "convert.h"
+#include "function.h"
+
+namespace lazuli::python {
+
+namespace {
+
+const char* kind_text(AttrKind kind) {
+    constexpr const char* kNames[] = {"boolean", "integer", "real",   "scalar", "axes",
+                                      "ints",    "text",    "choice", "view"};
+    return kNames[static_cast<int>(kind)];
+}
+
+nb::object attribute_object(const Attribute& value) {
+    struct Maker {
+        nb::object operator()(bool v) const { return nb::cast(v); }
+        nb::object operator()(std::int64_t v) const { return nb::cast(v); }
+        nb::object operator()(double v) const { return nb::cast(v); }
+        nb::object operator()(const Scalar& v) const { return nb::steal(number_object(v)); }
+        nb::object operator()(const Ints& v) const { return tuple_of(v); }
+        nb::object operator()(const std::string& v) const { return nb::cast(v); }
+        nb::object operator()(const Placement&) const { return nb::none(); }
+    };
+    return std::visit(Maker{}, value);
+}
+
+nb::list cases_of(const OpDef& def) {
+    nb::list out;
+    for (const Case& one : def.cases) {
+        nb::list shapes;
+        for (const Shape& shape : one.inputs) shapes.append(tuple_of(shape));
+        nb::dict attributes;
+        for (std::size_t i = 0; i < one.attrs.size(); ++i)
+            attributes[std::string(def.attrs[i].name).c_str()] = attribute_object(one.attrs[i]);
+        nb::object result = nb::none();
+        if (one.result) result = tuple_of(*one.result);
+        out.append(nb::make_tuple(shapes, attributes, result));
+    }
+    return out;
+}
+
+}  // namespace
+
+void bind_records(nb::module_& m) {
+    nb::class_<OpDef>(m, "Op", "What the op table says of an operation.")
+        .def_prop_ro("name", [](const OpDef& d) { return std::string(d.name); })
+        .def_prop_ro("doc", [](const OpDef& d) { return std::string(d.doc); })
+        .def_prop_ro("edge", [](const OpDef& d) { return std::string(d.edge); })
+        .def_prop_ro("min_inputs", [](const OpDef& d) { return d.min_inputs; })
+        .def_prop_ro("max_inputs", [](const OpDef& d) { return d.max_inputs; })
+        .def_prop_ro("elementwise",
+                     [](const OpDef& d) { return has(d.traits, Trait::elementwise); })
+        .def_prop_ro("composite", [](const OpDef& d) { return d.is_composite(); })
+        .def_prop_ro("sample",
+                     [](const OpDef& d) { return std::pair(d.sample.low, d.sample.high); })
+        .def_prop_ro("attributes",
+                     [](const OpDef& d) {
+                         std::vector<std::pair<std::string, std::string>> out;
+                         for (const AttrDef& attr : d.attrs)
+                             out.emplace_back(std::string(attr.name), kind_text(attr.kind));
+                         return out;
+                     })
+        .def_prop_ro("dtypes",
+                     [](const OpDef& d) {
+                         nb::list out;
+                         for (int i = 0; i < kDTypeCount; ++i) {
+                             if (d.dtypes.contains(static_cast<DType>(i)))
+                                 out.append(dtype_object(static_cast<DType>(i)));
+                         }
+                         return out;
+                     })
+        .def_prop_ro("cases", cases_of,
+                     "Calls that tests make: the operands' shapes, the attributes by name, and the "
+                     "result's shape where the caller gives it.")
+        .def("__repr__", [](const OpDef& d) { return fmt::format("<op {}>", d.name); });
+    define(m, Place::module, "ops()", "The operations of the op table.",
+           [](const Function&, PyObject* const*) {
+               nb::list out;
+               for (int i = 0; i < op_count(); ++i) {
+                   const OpDef& def = op_def(static_cast<OpId>(i));
+                   if (!has(def.traits, Trait::leaf))
+                       out.append(nb::cast(&def, nb::rv_policy::reference));
+               }
+               return out.release().ptr();
+           });
+}
+
+}  // namespace lazuli::python

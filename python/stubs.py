@@ -1,0 +1,124 @@
+"""Writes the module's type stub: what the op table has becomes what editors and type checkers know.
+
+    stubs.py FOLDER_OF_THE_MODULE STUB
+"""
+
+import inspect
+import sys
+
+HEAD = '''"""Lazuli, a lazy tensor engine. Written by python/stubs.py from the op table."""
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Ints = int | Sequence[int]
+DTypeLike = Any
+ArrayLike = Any
+
+__version__: str
+newaxis: None
+e: float
+inf: float
+nan: float
+pi: float
+'''
+
+# What parameters of a name are; others are anything.
+PARAMETERS = {
+    "x": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
+    "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
+    "activation": "str", "eps": "float", "seed": "int", "approximate": "bool",
+}
+# What functions give that give no tensor.
+RESULTS = {
+    "split": "list[Tensor]", "ops": "list[Op]", "devices": "list[str]", "default_device": "str", "set_default_device": "None",
+    "cache_stats": "dict[str, Any]", "memory_stats": "dict[str, int]", "graph_stats": "dict[str, int]", "clear_caches": "None",
+    "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
+}
+PROPERTIES = {
+    "shape": "tuple[int, ...]", "dtype": "dtype", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int", "device": "str",
+    "op": "str", "is_materialized": "bool", "T": "Tensor", "name": "str", "short_name": "str", "kind": "str", "doc": "str", "edge": "str",
+    "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "sample": "tuple[float, float]",
+    "attributes": "list[tuple[str, str]]", "dtypes": "list[dtype]", "operations": "Any", "bytes_read": "int", "bytes_written": "int",
+    "ends": "str", "cache": "str", "kernels": "list[Kernel]",
+}
+SPECIAL = {"__len__": "int", "__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__repr__": "str", "__str__": "str"}
+OPERATORS = "add sub mul truediv pow matmul floordiv mod and or xor lshift rshift".split()
+
+
+def doc(text, indent):
+    text = inspect.cleandoc(text if isinstance(text, str) else "").replace("\\", "\\\\").replace('"""', "'''")
+    return f'{indent}    """{text}"""\n' if text else f"{indent}    ...\n"
+
+
+def function(name, value, indent="", method=False):
+    parts, keywords = [], False
+    for i, p in enumerate(inspect.signature(value).parameters.values()):
+        if p.kind is p.KEYWORD_ONLY and not keywords:
+            parts.append("*")
+            keywords = True
+        if method and i == 0:
+            parts.append("self")
+            continue
+        kind = PARAMETERS.get(p.name, "Any")
+        if p.default is None and "None" not in kind and kind != "Any":
+            kind += " | None"
+        parts.append(f"{p.name}: {kind}" + ("" if p.default is p.empty else " = ..."))
+    return f"{indent}def {name}({', '.join(parts)}) -> {RESULTS.get(name, 'Tensor')}:\n" + doc(value.__doc__, indent)
+
+
+def class_(name, value, functions):
+    bases = [b.__name__ if b.__module__ == "lazuli" else f"builtins.{b.__name__}" for b in value.__bases__ if b is not object]
+    lines = [f"class {name}{'(' + ', '.join(bases) + ')' if bases else ''}:\n" + doc(value.__doc__, "").replace("    ...\n", "")]
+    for key, member in sorted(vars(value).items()):
+        if isinstance(member, functions):
+            lines.append(function(key, member, "    ", True))
+        elif isinstance(member, property) or type(member).__name__ in ("getset_descriptor", "nb_property"):
+            if not key.startswith("__"):
+                lines.append(f"    @property\n    def {key}(self) -> {PROPERTIES.get(key, 'Any')}: ...\n")
+    if name == "Tensor":
+        for op in OPERATORS:
+            lines.append(f"    def __{op}__(self, other: ArrayLike) -> Tensor: ...\n    def __r{op}__(self, other: ArrayLike) -> Tensor: ...\n")
+        for op in "eq ne lt le gt ge".split():
+            lines.append(f"    def __{op}__(self, other: ArrayLike) -> Tensor: ...  # type: ignore[override]\n")
+        for op in "neg pos abs invert".split():
+            lines.append(f"    def __{op}__(self) -> Tensor: ...\n")
+        lines += [f"    def {key}(self) -> {result}: ...\n" for key, result in SPECIAL.items()]
+        lines.append("    def __getitem__(self, index: Any) -> Tensor: ...\n    def __iter__(self) -> Iterator[Tensor]: ...\n"
+                     "    def eval(self) -> Tensor: ...\n    def item(self) -> Any: ...\n    def tolist(self) -> Any: ...\n"
+                     "    def numpy(self) -> np.ndarray: ...\n    def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> np.ndarray: ...\n"
+                     "    def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: bool | None = ...) -> Any: ...\n"
+                     "    def __dlpack_device__(self) -> tuple[int, int]: ...\n")
+    if name == "eager":
+        lines.append("    def __enter__(self) -> eager: ...\n    def __exit__(self, *error: Any) -> None: ...\n")
+    body = "".join(lines)
+    return body if body.count("\n") > 1 else body + "    ...\n"
+
+
+def main(folder, path):
+    sys.path.insert(0, folder)
+    import _lazuli as module
+
+    out = [HEAD]
+    members = {k: v for k, v in vars(module).items() if not k.startswith("_")}
+    classes = {k: v for k, v in members.items() if isinstance(v, type)}
+    for name, value in sorted(classes.items(), key=lambda item: len(item[1].__mro__)):
+        out.append(class_(name, value, module.Function))
+    for name, value in sorted(members.items()):
+        if name in classes:
+            continue
+        if isinstance(value, module.dtype):
+            out.append(f"{name}: dtype\n")
+        elif isinstance(value, module.Function):
+            out.append(function(name, value))
+        elif name == "eval":
+            out.append("def eval(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(out))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

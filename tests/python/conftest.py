@@ -1,0 +1,14 @@
+"""What the tests share: numpy's formulas of the ops, which the conformance tests have, and a generator of numbers."""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "conformance"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20)
