@@ -78,6 +78,11 @@ class Backend {
         (void)prepared;
         return {};
     }
+    /// One entry a kernel of a prepared program: how it runs. None where there is nothing to say.
+    virtual std::vector<std::string> kernel_ways(const void* prepared) const {
+        (void)prepared;
+        return {};
+    }
     /// About how much memory a prepared program takes; the plan cache is bounded by it.
     virtual std::size_t prepared_bytes(const void* prepared) const {
         (void)prepared;

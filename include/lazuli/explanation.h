@@ -16,6 +16,7 @@ struct KernelExplanation {
     std::int64_t bytes_read = 0;     ///< Of its operands.
     std::int64_t bytes_written = 0;  ///< Of its results.
     std::string ends;                ///< Why it ends where it does; empty at a result.
+    std::string how;  ///< How it runs: as machine code, ...; empty where it was not planned yet.
 };
 
 /// What an evaluation does.

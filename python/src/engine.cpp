@@ -92,6 +92,7 @@ void bind_explanations(nb::module_& m) {
         .def_ro("bytes_read", &KernelExplanation::bytes_read)
         .def_ro("bytes_written", &KernelExplanation::bytes_written)
         .def_ro("ends", &KernelExplanation::ends, "Why it ends where it does; empty at a result.")
+        .def_ro("how", &KernelExplanation::how, "How it runs; empty where it was not planned yet.")
         .def("__repr__", [](const KernelExplanation& k) {
             return fmt::format("<kernel {}: {}>", k.name, k.operations);
         });

@@ -28,7 +28,8 @@ std::string Explanation::str() const {
     std::string stored;
     for (const KernelExplanation& kernel : kernels) {
         rows.push_back({kernel.name, bytes_text(kernel.bytes_read),
-                        bytes_text(kernel.bytes_written), kernel.operations});
+                        bytes_text(kernel.bytes_written),
+                        kernel.operations + (kernel.how.empty() ? "" : ": " + kernel.how)});
         if (!kernel.ends.empty()) stored += fmt::format("{} {}\n", kernel.name, kernel.ends);
     }
     std::string out = cache.empty() ? "" : fmt::format("cache: {}\n", cache);

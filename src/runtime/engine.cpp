@@ -533,9 +533,17 @@ Explanation explain(std::span<Node* const> targets) {
     const Program program = captured.program();
     if (program.size() == 0) return {};
     const auto [found, why] = plan_cache().peek(captured, context_of(targets[0]->device));
+    plan::ExpandOptions options;
+    Backend& backend = backend_of(targets[0]->device);
+    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
+                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
     Explanation out = plan::explanation(
-        optimize::optimize(plan::expand(program, {}), optimize::current_options()));
+        optimize::optimize(plan::expand(program, options), optimize::current_options()));
     out.cache = found != nullptr ? "hit, the plan is there" : fmt::format("miss, {}", reason(why));
+    if (found == nullptr) return out;
+    const auto ways = backend_of(found->device).kernel_ways(found->prepared.get());
+    for (std::size_t i = 0; i < ways.size() && ways.size() == out.kernels.size(); ++i)
+        out.kernels[i].how = ways[i];
     return out;
 }
 

@@ -77,20 +77,26 @@ class Cpu final : public HostBackend {
                          });
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
-        const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
-        std::vector<std::string> out = steps.lines();
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            if (ways[i].attention != nullptr) {
-                out[i] += " (in blocks of queries)";
-            } else if (ways[i].contraction != nullptr) {
-                out[i] += " (product of matrices)";
-            } else if (ways[i].kernel.kernel != nullptr && ways[i].kernel.code() == nullptr) {
-                out[i] += ways[i].kernel.compiled == nullptr
-                              ? " (interpreted)"
-                              : " (interpreted until its code is there)";
-            }
-        }
+        std::vector<std::string> out = static_cast<const Prepared*>(prepared)->steps.lines();
+        const std::vector<std::string> ways = kernel_ways(prepared);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += " (" + ways[i] + ")";
         return out;
+    }
+    std::vector<std::string> kernel_ways(const void* prepared) const override {
+        std::vector<std::string> out;
+        for (const Prepared::Way& way : static_cast<const Prepared*>(prepared)->ways)
+            out.push_back(text_of(way));
+        return out;
+    }
+
+   private:
+    static std::string text_of(const Prepared::Way& way) {
+        if (way.attention != nullptr) return "in blocks of queries";
+        if (way.contraction != nullptr) return "product of matrices";
+        if (way.kernel.kernel == nullptr) return "by its record";
+        if (way.kernel.code() != nullptr) return "machine code";
+        return way.kernel.compiled == nullptr ? "interpreted"
+                                              : "interpreted until its code is there";
     }
 };
 
