@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/placement.h"
+#include "ops/convolution.h"
 
 namespace lazuli::plan {
 
@@ -91,36 +92,27 @@ std::optional<ProductAxis> joined(const std::vector<ProductAxis>& axes) {
     return out;
 }
 
-}  // namespace
-
-std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group) {
-    std::optional<Number> found;
-    for (const Number number : group.operations) {
-        if (program.operation(number).def().lowering != Lowering::contraction) continue;
-        if (found) return std::nullopt;
-        found = number;
+/// An operand as it is in memory, or as its prologue will leave it there; the steps along its axes.
+std::vector<std::int64_t> place_operand(const Program& program, const codegen::Group& group,
+                                        ValueRef v, bool dense, ProductOperand& out) {
+    const auto seen = dense ? std::nullopt : seen_in_memory(program, group, v);
+    if (seen) {
+        out.value = seen->value;
+        out.offset = seen->offset;
+        return seen->steps;
     }
-    if (!found) return std::nullopt;
-    const Operation operation = program.operation(*found);
-    Contraction out;
-    out.product = ValueRef::op(*found);
+    const std::set<Number> operations = cone(program, group, v);
+    out.value = v;
+    out.offset = 0;
+    out.prologue = {{operations.begin(), operations.end()}, {v}};
+    return row_major(program.spec(v).shape);
+}
 
-    // Operands: through views of memory, or computed into memory of their own.
-    std::vector<std::int64_t> steps[2];
-    for (std::size_t side = 0; side < 2; ++side) {
-        ProductOperand& operand = side == 0 ? out.left : out.right;
-        const ValueRef v = operation.input(side);
-        if (const auto seen = seen_in_memory(program, group, v)) {
-            operand.value = seen->value;
-            operand.offset = seen->offset;
-            steps[side] = seen->steps;
-            continue;
-        }
-        const std::set<Number> operations = cone(program, group, v);
-        operand.value = v;
-        operand.prologue = {{operations.begin(), operations.end()}, {v}};
-        steps[side] = row_major(program.spec(v).shape);
-    }
+bool find_product(const Program& program, const codegen::Group& group, const Operation& operation,
+                  Contraction& out) {
+    const std::vector<std::int64_t> steps[2] = {
+        place_operand(program, group, operation.input(0), false, out.left),
+        place_operand(program, group, operation.input(1), false, out.right)};
 
     // Axes: batches, rows, columns, and what is summed over, each in the result's order.
     const Ints contract[2] = {operation.attrs().list(0), operation.attrs().list(1)};
@@ -151,10 +143,79 @@ std::optional<Contraction> find_contraction(const Program& program, const codege
     const auto rows = joined(free[0]);
     const auto columns = joined(free[1]);
     const auto sums = joined(depth);
-    if (!rows || !columns || !sums) return std::nullopt;
+    if (!rows || !columns || !sums) return false;
     out.rows = *rows;
     out.columns = *columns;
     out.depth = *sums;
+    return true;
+}
+
+/// Weights are the rows, places of the window the columns; images and groups are batches.
+bool find_convolution(const Program& program, const codegen::Group& group,
+                      const Operation& operation, Contraction& out) {
+    const ops::Window window(operation.attrs());
+    const Shape x = program.spec(operation.input(0)).shape;
+    const Shape w = program.spec(operation.input(1)).shape;
+    const Shape made = operation.spec().shape;
+    const int dims = x.rank() - 2;
+    if (dims > Windows::kDims) return false;
+    const auto image = place_operand(program, group, operation.input(0), false, out.right);
+    const auto depth_of = [&](const std::vector<std::int64_t>& steps) {
+        std::vector<ProductAxis> axes;
+        for (int d = 1; d < w.rank(); ++d)
+            axes.push_back({w[d], steps[static_cast<std::size_t>(d)], 0});
+        return joined(axes);
+    };
+    auto weights = place_operand(program, group, operation.input(1), false, out.left);
+    auto depth = depth_of(weights);
+    if (!depth) {
+        // Laid out anew: it is not much.
+        if (!holds(group, operation.input(1))) return false;
+        weights = place_operand(program, group, operation.input(1), true, out.left);
+        depth = depth_of(weights);
+    }
+    const std::int64_t rows = w[0] / window.groups;
+    out.batch = {{x[0], 0, image[0]},
+                 {window.groups, rows * weights[0], x[1] / window.groups * image[1]}};
+    out.rows = {rows, weights[0], 0};
+    out.depth = *depth;
+    std::int64_t places = 1;
+    for (int d = 2; d < made.rank(); ++d) places *= made[d];
+    out.columns = {places, 0, 1};
+    Windows lie;
+    lie.channel_stride = image[1];
+    for (int d = 0; d < dims; ++d) {
+        const int to = Windows::kDims - dims + d;
+        lie.strides[to] = image[static_cast<std::size_t>(2 + d)];
+        lie.sizes[to] = x[2 + d];
+        lie.places[to] = made[2 + d];
+        lie.window[to] = w[2 + d];
+        lie.steps[to] = window.strides[d];
+        lie.dilation[to] = window.dilation[d];
+        lie.before[to] = window.before[d];
+    }
+    out.windows = lie;
+    return true;
+}
+
+}  // namespace
+
+std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group) {
+    std::optional<Number> found;
+    for (const Number number : group.operations) {
+        const Lowering how = program.operation(number).def().lowering;
+        if (how != Lowering::contraction && how != Lowering::convolution) continue;
+        if (found) return std::nullopt;
+        found = number;
+    }
+    if (!found) return std::nullopt;
+    const Operation operation = program.operation(*found);
+    Contraction out;
+    out.product = ValueRef::op(*found);
+    const bool fits = operation.def().lowering == Lowering::contraction
+                          ? find_product(program, group, operation, out)
+                          : find_convolution(program, group, operation, out);
+    if (!fits) return std::nullopt;
 
     // What is left of the group comes behind the product; what only operands need does not.
     std::set<Number> behind;

@@ -8,6 +8,7 @@
 
 #include "codegen/lower.h"
 #include "lazuli/program.h"
+#include "plan/windows.h"
 
 namespace lazuli::plan {
 
@@ -31,13 +32,16 @@ struct Contraction {
     ProductOperand left;
     ProductOperand right;
     std::vector<ProductAxis> batch;
-    ProductAxis rows;         // of the left operand
-    ProductAxis columns;      // of the right one
-    ProductAxis depth;        // summed over
+    ProductAxis rows;     // of the left operand
+    ProductAxis columns;  // of the right one
+    ProductAxis depth;    // summed over
+    // In place of the right operand's columns and depth, where these are windows over images.
+    std::optional<Windows> windows;
     codegen::Group epilogue;  // reads the product; without operations: the product is the output
 };
 
-/// The group as a contraction, where it is one product whose axes are single steps through memory.
+/// The group as a contraction, where it is one product whose axes are single steps through memory,
+/// or a convolution: weights by windows.
 std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group);
 
 }  // namespace lazuli::plan

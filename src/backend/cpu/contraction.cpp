@@ -170,6 +170,8 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
     char* own = result + batch * m * n * size;
     // Narrow elements are summed up in f32 beside the result, and rounded row by row.
     const bool rounds = product_type(dtype_) != dtype_;
+    WindowView windows;
+    if (plan_.windows) windows = {right + right_offset * size, *plan_.windows};
     const Product product{
         .dtype = dtype_,
         .m = m,
@@ -177,6 +179,7 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
         .k = plan_.depth.size,
         .a = {left + left_offset * size, plan_.rows.left, plan_.depth.left},
         .b = {right + right_offset * size, plan_.depth.right, plan_.columns.right},
+        .windows = plan_.windows ? &windows : nullptr,
         .result = rounds ? nullptr : own,
     };
     if (epilogue_buffers.empty() && !rounds) return multiply(product);

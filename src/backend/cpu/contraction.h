@@ -33,6 +33,7 @@ class ContractionStep {
 
     /// Runs it; `buffers` are the step's.
     void run(std::span<void* const> buffers) const;
+    bool is_convolution() const { return plan_.windows.has_value(); }
 
    private:
     struct Side {

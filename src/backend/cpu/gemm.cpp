@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "backend/cpu/gemm_amx.h"
 #include "backend/cpu/gemm_tile.h"
@@ -288,7 +289,8 @@ FewRows<T, From> choose_few_rows(bool by_rows) {
 
 /// Whether it is a product of few rows by a matrix that is read in the order in which it lies.
 bool has_few_rows(const Product& p) {
-    return p.m <= kFewRows && (p.b.column_stride == 1 || p.b.row_stride == 1);
+    return p.m <= kFewRows && p.windows == nullptr &&
+           (p.b.column_stride == 1 || p.b.row_stride == 1);
 }
 
 template <class T, class From>
@@ -322,6 +324,74 @@ void multiply_few_rows(const Product& p, const Finished& finished) {
         },
         &call);
     if (finished) finished(0, p.m, p.result, p.n);
+}
+
+/// Packs columns of windows as `pack` does: `count` places from `first`, rows from `depth` on.
+template <class T, class From>
+void pack_windows(const WindowView& windows, std::int64_t first, std::int64_t count,
+                  std::int64_t depth, std::int64_t depths, int width, T* to) {
+    const plan::Windows& view = windows.lie;
+    const auto* data = static_cast<const From*>(windows.data);
+    const std::int64_t d1 = view.places[1];
+    const std::int64_t d2 = view.places[2];
+    const std::int64_t taps = view.window[0] * view.window[1] * view.window[2];
+    // Places that lie side by side, in runs along the last dimension.
+    struct Run {
+        std::int64_t at;  // in the panel
+        std::int64_t length;
+        std::int64_t place[3];
+    };
+    std::vector<Run> runs;
+    for (std::int64_t panel = 0; panel < count; panel += width) {
+        const std::int64_t here = std::min<std::int64_t>(width, count - panel);
+        runs.clear();
+        for (std::int64_t j = 0; j < here;) {
+            const std::int64_t number = first + panel + j;
+            Run run{j, 0, {number / (d1 * d2), number / d2 % d1, number % d2}};
+            run.length = std::min(here - j, d2 - run.place[2]);
+            j += run.length;
+            runs.push_back(run);
+        }
+        for (std::int64_t p = depth; p < depth + depths; ++p, to += width) {
+            const std::int64_t channel = p / taps;
+            const std::int64_t tap[3] = {p % taps / (view.window[1] * view.window[2]),
+                                         p / view.window[2] % view.window[1], p % view.window[2]};
+            for (const Run& run : runs) {
+                T* out = to + run.at;
+                const From* row = data + channel * view.channel_stride;
+                bool inside = true;
+                for (int d = 0; d < 2; ++d) {
+                    const std::int64_t at =
+                        run.place[d] * view.steps[d] + tap[d] * view.dilation[d] - view.before[d];
+                    inside = inside && at >= 0 && at < view.sizes[d];
+                    row += at * view.strides[d];
+                }
+                if (!inside) {
+                    std::fill_n(out, run.length, T{});
+                    continue;
+                }
+                // The places whose element of the window lies in the image.
+                const std::int64_t step = view.steps[2];
+                const std::int64_t start =
+                    run.place[2] * step + tap[2] * view.dilation[2] - view.before[2];
+                const std::int64_t low =
+                    start >= 0 ? 0 : std::min(run.length, (-start + step - 1) / step);
+                const std::int64_t high = std::clamp<std::int64_t>(
+                    (view.sizes[2] - start + step - 1) / step, low, run.length);
+                std::fill_n(out, low, T{});
+                const From* from = row + start * view.strides[2];
+                const std::int64_t stride = step * view.strides[2];
+                if (stride == 1) {
+                    for (std::int64_t i = low; i < high; ++i) out[i] = element<T>(from + i);
+                } else {
+                    for (std::int64_t i = low; i < high; ++i)
+                        out[i] = element<T>(from + i * stride);
+                }
+                std::fill_n(out + high, run.length - high, T{});
+            }
+            std::fill_n(to + here, width - here, T{});
+        }
+    }
 }
 
 template <class T, class From>
@@ -360,6 +430,11 @@ class Multiplication {
         const int width = self.tile_.columns;
         const std::int64_t first = begin * width;
         const std::int64_t count = std::min(end * width, self.columns_) - first;
+        if (self.p_.windows != nullptr) {
+            pack_windows<T, From>(*self.p_.windows, self.column_ + first, count, self.depth_,
+                                  self.depths_, width, self.packed_b_ + first * self.depths_);
+            return;
+        }
         const auto* from = static_cast<const From*>(self.p_.b.data) +
                            (self.column_ + first) * self.p_.b.column_stride +
                            self.depth_ * self.p_.b.row_stride;
@@ -425,8 +500,8 @@ bool multiplies(DType dtype) {
 
 void multiply(const Product& product, const Finished& finished) {
     if (product.m == 0 || product.n == 0) return;
-    if (product.dtype == DType::bf16 && finished && product.k > 0 && product.m > kFewRows &&
-        has_tiles())
+    if (product.dtype == DType::bf16 && product.windows == nullptr && finished && product.k > 0 &&
+        product.m > kFewRows && has_tiles())
         return multiply_by_tiles(product, finished);
     // Elements of f16 and bf16 are summed up in f32, beside the result.
     BufferPtr beside;

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "lazuli/dtype.h"
+#include "plan/windows.h"
 
 namespace lazuli::cpu {
 
@@ -18,13 +19,21 @@ struct MatrixView {
     std::int64_t column_stride = 0;
 };
 
+/// A matrix whose columns are windows over an image: a column for each place of the window, a row
+/// for each element in it, channel by channel. What lies in the padding is 0.
+struct WindowView {
+    const void* data = nullptr;
+    plan::Windows lie;
+};
+
 /// result = a b, where a is m x k, b is k x n, and the result is row-major.
 struct Product {
     DType dtype = DType::f32;  // of the operands: f16, bf16, f32 or f64
     std::int64_t m = 0, n = 0, k = 0;
     MatrixView a;
     MatrixView b;
-    void* result = nullptr;  // of f64 for f64, else of f32; f16 and bf16 need none
+    const WindowView* windows = nullptr;  // in place of b
+    void* result = nullptr;               // of f64 for f64, else of f32; f16 and bf16 need none
 };
 
 /// Called by some thread when rows of the result are complete, while they are in its cache; each
