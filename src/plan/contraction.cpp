@@ -182,6 +182,19 @@ bool find_convolution(const Program& program, const codegen::Group& group,
     std::int64_t places = 1;
     for (int d = 2; d < made.rank(); ++d) places *= made[d];
     out.columns = {places, 0, 1};
+    // A window of one element that goes everywhere: a product of matrices.
+    bool plain = true;
+    std::vector<ProductAxis> axes;
+    for (int d = 0; d < dims; ++d) {
+        plain = plain && w[2 + d] == 1 && window.strides[d] == 1 && window.before[d] == 0 &&
+                window.after[d] == 0;
+        axes.push_back({made[2 + d], 0, image[static_cast<std::size_t>(2 + d)]});
+    }
+    if (const auto columns = joined(axes); plain && columns) {
+        out.columns = *columns;
+        out.depth.right = image[1];
+        return true;
+    }
     Windows lie;
     lie.channel_stride = image[1];
     for (int d = 0; d < dims; ++d) {

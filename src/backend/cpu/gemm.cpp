@@ -31,6 +31,12 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
                                                          bool adds) {
     using Vector = typename VectorOf<T, Lanes>::type;
     Vector sum[Rows][Vectors];
+    // The result's lines come while the sums are made.
+#pragma GCC unroll 32
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < Vectors; ++j) __builtin_prefetch(result + i * stride + j * Lanes, 1);
+    }
 #pragma GCC unroll 32
     for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
@@ -101,7 +107,7 @@ namespace {
 
 // A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
 // rows) in the second, all panels of b together in the third.
-constexpr std::int64_t kDepth = 256;
+constexpr std::int64_t kDepth = 384;
 constexpr std::int64_t kRowTiles = 16;
 constexpr std::int64_t kWidth = 4096;
 // Products of fewer multiplications run on the calling thread; larger ones in about as many blocks.
@@ -326,70 +332,84 @@ void multiply_few_rows(const Product& p, const Finished& finished) {
     if (finished) finished(0, p.m, p.result, p.n);
 }
 
+/// Elements that lie side by side, or a step apart.
+template <class T, class From>
+inline __attribute__((always_inline)) void copy_elements(const From* from, std::int64_t stride,
+                                                         std::int64_t count, T* to) {
+    if (stride == 1) {
+        std::int64_t i = 0;
+        for (; i + 8 <= count; i += 8) {
+            for (int k = 0; k < 8; ++k) to[i + k] = element<T>(from + i + k);
+        }
+        for (; i < count; ++i) to[i] = element<T>(from + i);
+    } else {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = element<T>(from + i * stride);
+    }
+}
+
+/// Columns of a panel that are windows at places side by side along the last dimension.
+struct PlaceRun {
+    std::int64_t at = 0;  // the first, in the panel
+    std::int64_t length = 0;
+    std::int64_t corner[plan::Windows::kDims] = {};  // of the first window, in the image
+};
+
 /// Packs columns of windows as `pack` does: `count` places from `first`, rows from `depth` on.
 template <class T, class From>
 void pack_windows(const WindowView& windows, std::int64_t first, std::int64_t count,
                   std::int64_t depth, std::int64_t depths, int width, T* to) {
-    const plan::Windows& view = windows.lie;
-    const auto* data = static_cast<const From*>(windows.data);
-    const std::int64_t d1 = view.places[1];
-    const std::int64_t d2 = view.places[2];
-    const std::int64_t taps = view.window[0] * view.window[1] * view.window[2];
-    // Places that lie side by side, in runs along the last dimension.
-    struct Run {
-        std::int64_t at;  // in the panel
-        std::int64_t length;
-        std::int64_t place[3];
-    };
-    std::vector<Run> runs;
+    const plan::Windows& w = windows.lie;
+    const std::int64_t taps = w.window[0] * w.window[1] * w.window[2];
+    const std::int64_t plane = w.places[1] * w.places[2];
+    const std::int64_t stride = w.steps[2] * w.strides[2];
+    std::vector<PlaceRun> runs;
     for (std::int64_t panel = 0; panel < count; panel += width) {
         const std::int64_t here = std::min<std::int64_t>(width, count - panel);
         runs.clear();
-        for (std::int64_t j = 0; j < here;) {
+        for (std::int64_t j = 0; j < here; j += runs.back().length) {
             const std::int64_t number = first + panel + j;
-            Run run{j, 0, {number / (d1 * d2), number / d2 % d1, number % d2}};
-            run.length = std::min(here - j, d2 - run.place[2]);
-            j += run.length;
+            const std::int64_t place[] = {number / plane, number / w.places[2] % w.places[1],
+                                          number % w.places[2]};
+            PlaceRun run{j, std::min(here - j, w.places[2] - place[2])};
+            for (int d = 0; d < 3; ++d) run.corner[d] = place[d] * w.steps[d] - w.before[d];
             runs.push_back(run);
         }
-        for (std::int64_t p = depth; p < depth + depths; ++p, to += width) {
-            const std::int64_t channel = p / taps;
-            const std::int64_t tap[3] = {p % taps / (view.window[1] * view.window[2]),
-                                         p / view.window[2] % view.window[1], p % view.window[2]};
-            for (const Run& run : runs) {
+        // The element of the window that a row is about: a channel and a tap.
+        const auto* channel =
+            static_cast<const From*>(windows.data) + depth / taps * w.channel_stride;
+        std::int64_t tap[] = {depth % taps / (w.window[1] * w.window[2]),
+                              depth / w.window[2] % w.window[1], depth % w.window[2]};
+        for (std::int64_t p = 0; p < depths; ++p, to += width) {
+            for (const PlaceRun& run : runs) {
                 T* out = to + run.at;
-                const From* row = data + channel * view.channel_stride;
-                bool inside = true;
-                for (int d = 0; d < 2; ++d) {
-                    const std::int64_t at =
-                        run.place[d] * view.steps[d] + tap[d] * view.dilation[d] - view.before[d];
-                    inside = inside && at >= 0 && at < view.sizes[d];
-                    row += at * view.strides[d];
-                }
-                if (!inside) {
+                const std::int64_t at[] = {run.corner[0] + tap[0] * w.dilation[0],
+                                           run.corner[1] + tap[1] * w.dilation[1],
+                                           run.corner[2] + tap[2] * w.dilation[2]};
+                if (at[0] < 0 || at[0] >= w.sizes[0] || at[1] < 0 || at[1] >= w.sizes[1]) {
                     std::fill_n(out, run.length, T{});
                     continue;
                 }
-                // The places whose element of the window lies in the image.
-                const std::int64_t step = view.steps[2];
-                const std::int64_t start =
-                    run.place[2] * step + tap[2] * view.dilation[2] - view.before[2];
-                const std::int64_t low =
-                    start >= 0 ? 0 : std::min(run.length, (-start + step - 1) / step);
-                const std::int64_t high = std::clamp<std::int64_t>(
-                    (view.sizes[2] - start + step - 1) / step, low, run.length);
-                std::fill_n(out, low, T{});
-                const From* from = row + start * view.strides[2];
-                const std::int64_t stride = step * view.strides[2];
-                if (stride == 1) {
-                    for (std::int64_t i = low; i < high; ++i) out[i] = element<T>(from + i);
-                } else {
-                    for (std::int64_t i = low; i < high; ++i)
-                        out[i] = element<T>(from + i * stride);
+                const From* from =
+                    channel + at[0] * w.strides[0] + at[1] * w.strides[1] + at[2] * w.strides[2];
+                const std::int64_t last = at[2] + (run.length - 1) * w.steps[2];
+                if (at[2] >= 0 && last < w.sizes[2]) {
+                    copy_elements(from, stride, run.length, out);
+                    continue;
                 }
-                std::fill_n(out + high, run.length - high, T{});
+                // Some places have this element in the padding.
+                for (std::int64_t i = 0; i < run.length; ++i) {
+                    const std::int64_t x = at[2] + i * w.steps[2];
+                    out[i] = x >= 0 && x < w.sizes[2] ? element<T>(from + i * stride) : T{};
+                }
             }
             std::fill_n(to + here, width - here, T{});
+            if (++tap[2] < w.window[2]) continue;
+            tap[2] = 0;
+            if (++tap[1] < w.window[1]) continue;
+            tap[1] = 0;
+            if (++tap[0] < w.window[0]) continue;
+            tap[0] = 0;
+            channel += w.channel_stride;
         }
     }
 }
