@@ -157,7 +157,7 @@ template <class From>
 class AttentionRun {
    public:
     AttentionRun(const AttentionStep& step, std::span<void* const> buffers)
-        : s_(step), buffers_(buffers), tile_(choose_tile<float>()), weigh_(choose_weigh()) {
+        : s_(step), buffers_(buffers), tile_(choose_tile()), weigh_(choose_weigh()) {
         padded_keys_ = round_up(s_.keys_, tile_.rows);
         padded_width_ = round_up(s_.width_, tile_.rows);
         head_ = padded_keys_ * s_.length_ + padded_width_ * s_.keys_;

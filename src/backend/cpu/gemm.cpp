@@ -17,6 +17,12 @@ namespace lazuli::cpu {
 
 namespace {
 
+// A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
+// rows) in the second, all panels of b together in the third. Rows of a's panels are so far apart
+// that they do not meet in one place of the cache.
+constexpr std::int64_t kDepth = 320;
+constexpr int kPitch = kDepth + 16;
+
 /// The kernel: a tile of `Rows` x `Columns` of the result, += or = the product of two packed
 /// panels. Written on vectors of a fixed number of elements; the compiler makes of them what the
 /// target has.
@@ -25,7 +31,9 @@ struct VectorOf {
     typedef T type __attribute__((vector_size(Lanes * sizeof(T))));
 };
 
-template <class T, int Lanes, int Rows, int Vectors>
+/// `Pitch` is the step from one row of a's panel to the next; 0: what belongs to one place of the
+/// sum lies together.
+template <class T, int Lanes, int Rows, int Vectors, int Pitch>
 inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T* a, const T* b,
                                                          T* result, std::int64_t stride,
                                                          bool adds) {
@@ -42,13 +50,14 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
 #pragma GCC unroll 4
         for (int j = 0; j < Vectors; ++j) sum[i][j] = Vector{};
     }
-    for (std::int64_t p = 0; p < k; ++p, a += Rows, b += Vectors * Lanes) {
+    constexpr int kNext = Pitch == 0 ? Rows : 1;
+    for (std::int64_t p = 0; p < k; ++p, a += kNext, b += Vectors * Lanes) {
         Vector row[Vectors];
 #pragma GCC unroll 4
         for (int j = 0; j < Vectors; ++j) std::memcpy(&row[j], b + j * Lanes, sizeof(Vector));
 #pragma GCC unroll 32
         for (int i = 0; i < Rows; ++i) {
-            const Vector factor = a[i] - Vector{};
+            const Vector factor = a[Pitch == 0 ? i : i * Pitch] - Vector{};
 #pragma GCC unroll 4
             for (int j = 0; j < Vectors; ++j) sum[i][j] += factor * row[j];
         }
@@ -66,17 +75,20 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
     }
 }
 
-#define LAZULI_TILE(name, features, T, lanes, rows, vectors)                                       \
+#define LAZULI_TILE(name, features, T, lanes, rows, vectors, pitch)                                \
     __attribute__((target(features))) void name(std::int64_t k, const T* a, const T* b, T* result, \
                                                 std::int64_t stride, bool adds) {                  \
-        multiply_tile<T, lanes, rows, vectors>(k, a, b, result, stride, adds);                     \
+        multiply_tile<T, lanes, rows, vectors, pitch>(k, a, b, result, stride, adds);              \
     }
-LAZULI_TILE(tile_f32_512, "avx512f,avx512vl", float, 16, 14, 2)
-LAZULI_TILE(tile_f64_512, "avx512f,avx512vl", double, 8, 14, 2)
-LAZULI_TILE(tile_f32_256, "avx2,fma", float, 8, 6, 2)
-LAZULI_TILE(tile_f64_256, "avx2,fma", double, 4, 6, 2)
-LAZULI_TILE(tile_f32_128, "sse2", float, 4, 4, 2)
-LAZULI_TILE(tile_f64_128, "sse2", double, 2, 4, 2)
+LAZULI_TILE(tile_f32_512, "avx512f,avx512vl", float, 16, 14, 2, 0)
+LAZULI_TILE(tile_f32_256, "avx2,fma", float, 8, 6, 2, 0)
+LAZULI_TILE(tile_f32_128, "sse2", float, 4, 4, 2, 0)
+LAZULI_TILE(rows_f32_512, "avx512f,avx512vl", float, 16, 14, 2, kPitch)
+LAZULI_TILE(rows_f64_512, "avx512f,avx512vl", double, 8, 14, 2, kPitch)
+LAZULI_TILE(rows_f32_256, "avx2,fma", float, 8, 6, 2, kPitch)
+LAZULI_TILE(rows_f64_256, "avx2,fma", double, 4, 6, 2, kPitch)
+LAZULI_TILE(rows_f32_128, "sse2", float, 4, 4, 2, kPitch)
+LAZULI_TILE(rows_f64_128, "sse2", double, 2, 4, 2, kPitch)
 #undef LAZULI_TILE
 
 }  // namespace
@@ -88,26 +100,30 @@ int tile_width() {
     return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 ? 256 : 128;
 }
 
-template <>
-Tile<float> choose_tile<float>() {
+Tile<float> choose_tile() {
     const int width = tile_width();
     if (width == 512) return {14, 32, tile_f32_512};
     if (width == 256) return {6, 16, tile_f32_256};
     return {4, 8, tile_f32_128};
 }
-template <>
-Tile<double> choose_tile<double>() {
-    const int width = tile_width();
-    if (width == 512) return {14, 16, tile_f64_512};
-    if (width == 256) return {6, 8, tile_f64_256};
-    return {4, 4, tile_f64_128};
-}
 
 namespace {
 
-// A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
-// rows) in the second, all panels of b together in the third.
-constexpr std::int64_t kDepth = 384;
+/// The tile whose panels of a are rows, kPitch apart.
+template <class T>
+Tile<T> choose_row_tile() {
+    const int width = tile_width();
+    if constexpr (std::is_same_v<T, float>) {
+        if (width == 512) return {14, 32, rows_f32_512};
+        if (width == 256) return {6, 16, rows_f32_256};
+        return {4, 8, rows_f32_128};
+    } else {
+        if (width == 512) return {14, 16, rows_f64_512};
+        if (width == 256) return {6, 8, rows_f64_256};
+        return {4, 4, rows_f64_128};
+    }
+}
+
 constexpr std::int64_t kRowTiles = 16;
 constexpr std::int64_t kWidth = 4096;
 // Products of fewer multiplications run on the calling thread; larger ones in about as many blocks.
@@ -160,6 +176,28 @@ template void pack(const double*, std::int64_t, std::int64_t, std::int64_t, std:
                    double*);
 
 namespace {
+
+/// Packs rows as they are, kPitch apart; what is missing of the last panel is 0.
+template <class T, class From>
+void pack_rows(const From* from, std::int64_t row_stride, std::int64_t column_stride,
+               std::int64_t count, std::int64_t depth, int height, T* to) {
+    const std::int64_t all = (count + height - 1) / height * height;
+    if (column_stride != 1) {
+        // Read along whichever way elements lie side by side, a few rows at a time.
+        for (std::int64_t p = 0; p < depth; ++p) {
+            const From* column = from + p * column_stride;
+            for (std::int64_t i = 0; i < count; ++i)
+                to[i * kPitch + p] = element<T>(column + i * row_stride);
+        }
+    } else {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const From* row = from + i * row_stride;
+            T* out = to + i * kPitch;
+            for (std::int64_t p = 0; p < depth; ++p) out[p] = element<T>(row + p);
+        }
+    }
+    for (std::int64_t i = count; i < all; ++i) std::fill_n(to + i * kPitch, depth, T{});
+}
 
 // ---- few rows
 //
@@ -418,7 +456,7 @@ template <class T, class From>
 class Multiplication {
    public:
     Multiplication(const Product& product, const Finished& finished)
-        : p_(product), finished_(finished), tile_(choose_tile<T>()) {
+        : p_(product), finished_(finished), tile_(choose_row_tile<T>()) {
         rows_ = tile_.rows * kRowTiles;
         // Where there are few rows, blocks of fewer, so that all threads have one; where there is
         // little work, one.
@@ -470,18 +508,18 @@ class Multiplication {
 
     void multiply_block(std::int64_t first, std::int64_t behind) {
         const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
-        T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * depths_);
+        T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * kPitch);
         const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
                            depth_ * p_.a.column_stride;
-        pack<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths_, tile_.rows,
-                packed_a);
+        pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths_, tile_.rows,
+                     packed_a);
         auto* result = static_cast<T*>(p_.result);
         alignas(64) T edge[14 * 32];
         for (std::int64_t column = 0; column < columns_; column += tile_.columns) {
             const T* b = packed_b_ + column * depths_;
             const std::int64_t width = std::min<std::int64_t>(tile_.columns, columns_ - column);
             for (std::int64_t row = first; row < behind; row += tile_.rows) {
-                const T* a = packed_a + (row - first) * depths_;
+                const T* a = packed_a + (row - first) * kPitch;
                 const std::int64_t height = std::min<std::int64_t>(tile_.rows, behind - row);
                 T* at = result + row * p_.n + column_ + column;
                 if (width == tile_.columns && height == tile_.rows) {

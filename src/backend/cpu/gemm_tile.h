@@ -18,9 +18,8 @@ struct Tile {
                      bool adds);
 };
 
-/// The tile for this processor: of float or double.
-template <class T>
-Tile<T> choose_tile();
+/// The tile for this processor.
+Tile<float> choose_tile();
 
 /// Packs `count` rows or columns, `width` to a panel, `depth` elements each; what is missing of the
 /// last panel is 0. `across` is the step from one row or column to the next, `along` within it.
