@@ -348,6 +348,12 @@ class Lazuli(Library):
         self.lz = lazuli
         lazuli.set_default_device("cpu")
 
+    def prepare(self, work):
+        function = super().prepare(work)
+        function()
+        getattr(self.lz, "finish_compiling", lambda: None)()  # machine code may be made behind the first calls
+        return function
+
     def array(self, a, dtype):
         return self.lz.array(a).cast({"f32": self.lz.float32, "bf16": self.lz.bfloat16}[dtype]).eval()
 

@@ -95,7 +95,8 @@ class FewRows final : public InCache {
         for (int i = 0; i < runtime::thread_count(); ++i)
             threads_.push_back(
                 {Operands(less_, columns, dtype), Operands(more_, columns, dtype), 0, 0});
-        read();  // plans and compiles
+        read();  // plans, and asks for code
+        finish_compiling();
         for (Thread& thread : threads_) thread.less = thread.more = 0;
     }
 
