@@ -57,45 +57,51 @@ Tensor long_program(const Tensor& w, const Tensor& b, int operations) {
     return x;
 }
 
+Tensor numbers_of(std::int64_t size) {
+    return Tensor::from(std::vector<float>(static_cast<std::size_t>(size * size), 0.5F),
+                        {size, size});
+}
+
+/// Nothing here is computed, so that the process still has one thread.
 Group recording() {
-    Group out{"recording and planning, in a process of one thread", {}};
+    Group out{"recording, and finding plans, in a process of one thread", {}};
     // Dropped at once, so that memory does not grow; a thousand, since one is a few nanoseconds.
     constexpr int kTimes = 1000;
-    out.cases.push_back({"record/add", "one x + y, recorded and dropped", [] {
-                             const Tensor a = (zeros({64, 64}) + 1);
-                             const Tensor b = (zeros({64, 64}) + 1);
-                             return Work{.run =
-                                             [a, b] {
-                                                 for (int i = 0; i < kTimes; ++i)
-                                                     const Tensor c = a + b;
-                                             },
-                                         .times = kTimes};
-                         }});
-    out.cases.push_back({"record/matmul", "one x @ y, recorded and dropped", [] {
-                             const Tensor a = (zeros({64, 64}) + 1);
-                             const Tensor b = (zeros({64, 64}) + 1);
-                             return Work{.run =
-                                             [a, b] {
-                                                 for (int i = 0; i < kTimes; ++i)
-                                                     const Tensor c = a.matmul(b);
-                                             },
-                                         .times = kTimes};
-                         }});
+    const auto recorded = [](const auto& record) {
+        return [record] {
+            const Tensor a = numbers_of(64);
+            const Tensor b = numbers_of(64);
+            return Work{.run =
+                            [record, a, b] {
+                                for (int i = 0; i < kTimes; ++i) (void)record(a, b);
+                            },
+                        .times = kTimes};
+        };
+    };
+    out.cases.push_back({"record/add", "one x + y, recorded and dropped",
+                         recorded([](const Tensor& a, const Tensor& b) { return a + b; })});
+    out.cases.push_back({"record/matmul", "one x @ y, recorded and dropped",
+                         recorded([](const Tensor& a, const Tensor& b) { return a.matmul(b); })});
     for (const int operations : {100, 1000, 10000})
         out.cases.push_back(
             {fmt::format("plan/found/{}", operations),
              "so many operations recorded, captured, their plan found and bound; nothing computed",
              [operations] {
                  static const Device idle = register_backend(std::make_unique<Idle>());
-                 const Tensor w = zeros({16, 16}).eval().to(idle);
-                 const Tensor b = zeros({16, 16}).eval().to(idle);
+                 const Tensor w = numbers_of(16).to(idle);
+                 const Tensor b = numbers_of(16).to(idle);
                  return Work{.run = [=] { (void)long_program(w, b, operations).eval(); }};
              }});
+    return out;
+}
+
+Group planning() {
+    Group out{"planning, without machine code", {}};
     for (const int operations : {100, 1000})
         out.cases.push_back({fmt::format("plan/made/{}", operations),
                              "the same operations planned: passes, grouping, kernels without code",
                              [operations] {
-                                 const Tensor w = drawn(1, {16, 16}, f32);
+                                 const Tensor w = numbers_of(16);
                                  const Program program = capture(long_program(w, w, operations));
                                  return Work{.run = [program] {
                                      (void)plan::make_steps(plan::expand(program, {}));
@@ -294,7 +300,7 @@ Group compiling(const Setup& setup) {
 }  // namespace
 
 std::vector<Group> cost_groups(const Setup& setup) {
-    std::vector<Group> out{recording(), laziness()};
+    std::vector<Group> out{recording(), planning(), laziness()};
     if (setup.device.name() == "cpu") out.push_back(compiling(setup));
     return out;
 }
