@@ -26,11 +26,15 @@ struct Wide {
 template <int Bytes>
 [[gnu::always_inline]] inline void store_past_cache(typename Wide<Bytes>::type* to,
                                                     typename Wide<Bytes>::type value) {
+#if __has_builtin(__builtin_nontemporal_store)
+    __builtin_nontemporal_store(value, to);
+#else
     if constexpr (Bytes == 16) {
         asm volatile("movntps %1, %0" : "=m"(*to) : "x"(value));
     } else {
         asm volatile("vmovntps %1, %0" : "=m"(*to) : "v"(value));
     }
+#endif
 }
 
 /// to = a, to = a + b, or the sum of what is read, for `count` vectors, which is a multiple of 4.
