@@ -261,17 +261,20 @@ def print_table(result):
         print("\n" + "\n".join(result["notes"]))
 
 
-def keep(result, options):
-    if options.json:
-        with open(options.json, "w") as file:
+def write_json(result, path):
+    if path:
+        with open(path, "w") as file:
             json.dump(result, file, indent=1)
-    if options.plot:
+
+
+def write_plot(result, path):
+    if path:
         try:
             import plot
         except ImportError as error:
             print("not plotted: %s" % error, file=sys.stderr)
         else:
-            plot.write(result, options.plot)
+            plot.write(result, path)
 
 
 def main():
@@ -289,7 +292,7 @@ def main():
         with open(options.source) as file:
             result = json.load(file)
         print_table(result)
-        return keep(result, options)
+        return write_plot(result, options.plot)
     chosen = [w for w in all_work() if re.search(options.filter, w.name)]
     if options.list:
         return print("\n".join(w.name for w in chosen))
@@ -311,6 +314,7 @@ def main():
             row["best_peer_over_ours"], row["best_peer"] = ratio(row["seconds"])
             row["best_peer_over_ours_by_least"], _ = ratio(row["least"])
             result["work"].append(row)
+            write_json(result, options.json)  # as it grows: who stops half way keeps that half
     except KeyboardInterrupt:
         notes.append("stopped by hand")
     finally:
@@ -320,7 +324,8 @@ def main():
         print("\r\033[K", end="", file=sys.stderr)
     if result["work"]:
         print_table(result)
-        keep(result, options)
+        write_json(result, options.json)
+        write_plot(result, options.plot)
 
 
 if __name__ == "__main__":

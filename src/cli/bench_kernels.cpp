@@ -220,10 +220,8 @@ std::vector<Group> kernel_groups(const Setup& setup) {
     const auto little = std::make_shared<Shared>(128, 1024, f32);
     Group& small = out.emplace_back();
     small.title = "small work, from the call to the result";
-    if (!setup.quick) {
-        for (const char* name : {"softmax", "rms_norm", "layer_norm"})
-            small.cases.push_back(case_of(*row_of(name), little));
-    }
+    for (const char* name : {"softmax", "rms_norm", "layer_norm"})
+        small.cases.push_back(case_of(*row_of(name), little));
     small.cases.push_back({"call/f32/16", "x + y of 16 elements", [] {
                                const Tensor x = drawn(1, {16}, f32);
                                return Work{.run = [x] { (void)(x + x).eval(); }};
