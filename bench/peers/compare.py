@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Lazuli and its peers on the same work, turn by turn.
 
-    compare.py --lazuli build/release/bin/lazuli [--filter REGEX] [--rounds N] [--libraries a,b] [--json FILE] [--plot FILE] [--list]
+    compare.py --lazuli build/release/bin/lazuli [--filter REGEX] [--rounds N] [--libraries a,b] [--json FILE] [--plot FILE]
 
 Every library runs in a process of its own (worker.py). All warm up, then each round runs each library once; the table shows medians
-over the rounds and the fastest peer's time over ours, by medians and by the least of all readings. --plot FILE writes FILE.svg and FILE.png. --from FILE.json prints and plots
-what was measured before.
+over the rounds and the fastest peer's time over ours, by medians and by the least of all readings. --plot FILE writes FILE.svg and
+FILE.png. --from FILE.json prints and plots what was measured before; --list names the work.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from libraries import LIBRARIES
 from work import all_work
 
 READING = 0.02     # seconds: short work is repeated for so long
-MOST = 12.0        # seconds of readings a library and piece of work, once three are taken
+MOST = 6.0         # seconds of readings a library and piece of work, once three are taken
 START = 120.0      # seconds to import a library
 PREPARE = 300.0    # seconds to compile and warm up
 PAUSE = 0.01       # threads of the library before stop spinning

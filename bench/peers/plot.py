@@ -6,7 +6,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-COLOURS = {"numpy": "#9aa5b1", "torch": "#f4a259", "torch.compile": "#c8553d", "jax": "#5b8e7d", "mlx": "#8cb369", "tinygrad": "#a26ea1"}
+COLOURS = {"numpy": "#9aa5b1", "torch": "#f4a259", "torch.compile": "#c8553d", "jax": "#5b8e7d", "mlx": "#8cb369",
+           "tinygrad": "#a26ea1"}
 FALLBACK = "#444444"
 MOST = 30  # times our time: bars are cut there, and say how long they are
 LEAST = 1 / 8
@@ -27,6 +28,7 @@ def short(name):
 
 
 def panel(axes, title, rows, peers):
+    peers = [peer for peer in peers if any(row["seconds"].get(peer) for row in rows)]
     width = 0.84 / max(len(peers), 1)
     for index, row in enumerate(rows):
         ours = row["seconds"].get("lazuli")
@@ -41,7 +43,10 @@ def panel(axes, title, rows, peers):
             axes.bar(at, shown - 1, width * 0.92, bottom=1, color=COLOURS.get(peer, FALLBACK), zorder=2)
             if shown != value:
                 edge, align = (MOST * 0.93, "top") if value > MOST else (LEAST / 0.93, "bottom")
-                axes.text(at, edge, "%.3g" % value, ha="center", va=align, fontsize=6, rotation=90, color="white", zorder=3)
+                text = "%.0f" % value if value > 1 else "1/%.0f" % (1 / value)
+                axes.text(at, edge, text, ha="center", va=align, fontsize=6, rotation=90, color="white", zorder=3)
+        if index:
+            axes.axvline(index - 0.5, color="#e3e6ea", linewidth=0.7, zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(LEAST, MOST)
     axes.yaxis.set_major_locator(FixedLocator([0.125, 0.25, 0.5, 1, 2, 4, 8, 16]))
