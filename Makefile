@@ -32,15 +32,16 @@ bench: build-release ## build, and run the benchmarks; FILTER=softmax: some of t
 	@test -n '$(FILTER)' || \
 	    for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
 
-# Peers are for comparing only, and live in a folder of their own.
-PEERS = torch==2.13.0 jax 'mlx[cpu]' tinygrad numpy matplotlib
+# Peers are for comparing only, and live in a folder of their own, with our module beside them.
+PEERS = torch==2.13.0 jax 'mlx[cpu]' tinygrad numpy matplotlib nanobind scikit-build-core
 ROUNDS ?= 9
-bench-peers: build-release ## Lazuli beside NumPy, PyTorch, JAX, MLX and tinygrad, turn by turn; FILTER and ROUNDS
-	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
-	@.venv-peers/bin/python -c 'import torch, jax, mlx.core, tinygrad, matplotlib' 2>/dev/null || \
+bench-peers: ## Lazuli beside NumPy, PyTorch, JAX, MLX and tinygrad, turn by turn; FILTER and ROUNDS
+	@$(SETUP) python3-dev python3-venv
+	@test -d .venv-peers || python3 -m venv .venv-peers
+	@.venv-peers/bin/python -c 'import torch, jax, mlx.core, tinygrad, matplotlib, nanobind, scikit_build_core' 2>/dev/null || \
 	    .venv-peers/bin/pip install --quiet $(PEERS)
-	.venv-peers/bin/python bench/peers/compare.py --lazuli build/release/bin/lazuli --filter '$(FILTER)' --rounds $(ROUNDS) \
-	    --json build/peers.json --plot build/peers
+	.venv-peers/bin/pip install --quiet --no-build-isolation --no-deps .
+	.venv-peers/bin/python bench/peers/compare.py --filter '$(FILTER)' --rounds $(ROUNDS) --json build/peers.json --plot build/peers
 
 # pip brings what building needs; nothing else here needs it.
 python: ## build the Python module, and install it into .venv/

@@ -343,16 +343,11 @@ class Lazuli(Library):
     """By its Python module; compare.py asks `lazuli bench` where there is none."""
 
     def __init__(self):
+        os.environ.setdefault("LAZULI_QUICK_START", "0")  # no first calls without machine code among the readings
         import lazuli
 
         self.lz = lazuli
         lazuli.set_default_device("cpu")
-
-    def prepare(self, work):
-        function = super().prepare(work)
-        function()
-        getattr(self.lz, "finish_compiling", lambda: None)()  # machine code may be made behind the first calls
-        return function
 
     def array(self, a, dtype):
         return self.lz.array(a).cast({"f32": self.lz.float32, "bf16": self.lz.bfloat16}[dtype]).eval()
