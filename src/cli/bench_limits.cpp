@@ -1,5 +1,6 @@
 #include "cli/bench_limits.h"
 
+#include <immintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <new>
 #include <vector>
 
+#include "backend/cpu/gemm_amx.h"
 #include "cli/bench.h"
 #include "runtime/pool.h"
 
@@ -111,6 +113,38 @@ __attribute__((target("avx512f"))) float multiply_bf16(std::int64_t rounds) {
     }
     const V all = a + b + c + d + e + g + h + i + j + k + l + m;
     return all[0];
+}
+
+/// What tile registers hold: all of them 16 rows of 64 bytes.
+struct alignas(64) TileConfig {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+/// The same on tile registers: 12 times the products of 16 x 32 and 32 x 16 elements of bf16 a
+/// round, four of them at once, as many as registers allow.
+__attribute__((target("amx-tile,amx-bf16"))) float multiply_tiles(std::int64_t rounds) {
+    static const TileConfig config;
+    _tile_loadconfig(&config);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
+    for (std::int64_t n = 0; n < 3 * rounds; ++n) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+    return 0;
 }
 
 struct Loops {
@@ -235,20 +269,21 @@ double Limits::seconds(const Streams& streams) const {
 }
 
 void Limits::read_flops(DType factors) {
-    constexpr std::int64_t kRounds = 100'000;
-    const bool pairs =
-        factors == bf16 && loops().lanes == 16 && __builtin_cpu_supports("avx512bf16") != 0;
-    const double rate = rate_of_all_threads([&] {
-        volatile float kept = pairs ? multiply_bf16(kRounds) : loops().multiply(kRounds);
-        (void)kept;
-    });
-    double& most = flops_[factors];
-    most = std::max(most, rate * 12.0 * kRounds * (pairs ? 64 : 2 * loops().lanes));
-    // The instruction for pairs of bf16 is slower than f32 on some processors.
-    if (pairs) {
-        read_flops(f32);
-        most = std::max(most, flops_[f32]);
-    }
+    // 12 instructions a round, some tenths of a millisecond in all.
+    const auto read = [&](float (*loop)(std::int64_t), std::int64_t rounds, int flops) {
+        const double rate = rate_of_all_threads([&] {
+            volatile float kept = loop(rounds);
+            (void)kept;
+        });
+        double& most = flops_[factors];
+        most = std::max(most, rate * 12.0 * static_cast<double>(rounds) * flops);
+    };
+    read(loops().multiply, 100'000, 2 * loops().lanes);
+    if (factors != bf16) return;
+    // What is made for bf16, where it is there; on some processors it is no faster.
+    if (loops().lanes == 16 && __builtin_cpu_supports("avx512bf16") != 0)
+        read(multiply_bf16, 100'000, 64);
+    if (cpu::has_tiles()) read(multiply_tiles, 5'000, 2 * 16 * 16 * 32);
 }
 
 double Limits::flops(DType factors) const {
