@@ -25,14 +25,23 @@ test-long: build-release ## build, and run the tests that take minutes
 	$(CTEST) release -C Long -L long --output-on-failure
 	@$(COUNTS)
 
-bench: build-release ## build, and run the benchmarks
-	@for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
+# FILTER picks cases and work by a regular expression: make bench FILTER=softmax
+FILTER ?=
+bench: build-release ## build, and run the benchmarks; FILTER=softmax: some of them
+	build/release/bin/lazuli bench --filter '$(FILTER)'
+	@test -n '$(FILTER)' || \
+	    for program in build/release/bin/bench-*; do echo "$$program"; $$program || exit 1; done
 
-# Peers are for comparing only, and live in a folder of their own.
-bench-peers: build-release ## Lazuli beside NumPy, PyTorch, JAX and MLX, turn by turn
-	@test -d .venv-peers || (python3 -m venv .venv-peers && \
-	    .venv-peers/bin/pip install --quiet numpy torch==2.13.0 jax 'mlx[cpu]')
-	.venv-peers/bin/python bench/peers/compare.py --lazuli build/release/bin/bench-cpu
+# Peers are for comparing only, and live in a folder of their own, with our module beside them.
+PEERS = torch==2.13.0 jax 'mlx[cpu]' tinygrad numpy matplotlib nanobind scikit-build-core
+ROUNDS ?= 9
+bench-peers: ## Lazuli beside NumPy, PyTorch, JAX, MLX and tinygrad, turn by turn; FILTER and ROUNDS
+	@$(SETUP) python3-dev python3-venv
+	@test -d .venv-peers || python3 -m venv .venv-peers
+	@.venv-peers/bin/python -c 'import torch, jax, mlx.core, tinygrad, matplotlib, nanobind, scikit_build_core' 2>/dev/null || \
+	    .venv-peers/bin/pip install --quiet $(PEERS)
+	.venv-peers/bin/pip install --quiet --no-build-isolation --no-deps .
+	.venv-peers/bin/python bench/peers/compare.py --filter '$(FILTER)' --rounds $(ROUNDS) --json build/peers.json --plot build/peers
 
 # pip brings what building needs; nothing else here needs it.
 python: ## build the Python module, and install it into .venv/

@@ -22,6 +22,17 @@ void run(const RunOptions& options);
 /// `assembly`, the machine code of the cpu backend.
 void explain(const std::string& file, bool kernels, bool assembly);
 
+struct BenchOptions {
+    std::string device = "cpu";
+    std::string filter;  // a regular expression; empty: all cases
+    bool list = false;   // their names alone
+    bool quick = false;  // small sizes and few readings: whether it works, not how fast it is
+    bool json = false;
+    bool turns = false;  // names on standard input, one reading each
+};
+/// Measures the engine beside the limits of the machine.
+void bench(const BenchOptions& options);
+
 /// Shows one expression from recording to values.
 void demo();
 /// Lists the operations, the devices, the environment variables.

@@ -39,6 +39,24 @@ void add_ops(CLI::App& app, bool& markdown, bool& json) {
     });
 }
 
+void add_bench(CLI::App& app, BenchOptions& options) {
+    CLI::App* command = app.add_subcommand(
+        "bench",
+        "Measure kernels, products and the engine's own costs beside the machine's limits");
+    command->add_option("--filter", options.filter, "Only cases whose names this expression finds");
+    command->add_option("--device", options.device, "The device that computes")
+        ->capture_default_str();
+    command->add_flag("--list", options.list, "List the cases");
+    command->add_flag("--quick", options.quick,
+                      "Small sizes and few readings, to see that it works");
+    command->add_flag("--json", options.json, "As JSON, for programs");
+    command->add_flag(
+        "--turns", options.turns,
+        "Read names of cases from standard input, and answer each with the seconds of "
+        "one reading");
+    command->callback([&options] { bench(options); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,6 +69,8 @@ int main(int argc, char** argv) {
     app.add_subcommand("demo", "Show one expression from recording to values")->callback(demo);
     add_run(app, run_options);
     add_ops(app, markdown, json);
+    BenchOptions bench_options;
+    add_bench(app, bench_options);
     std::string explained;
     bool kernels = false;
     bool assembly = false;
