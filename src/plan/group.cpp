@@ -219,10 +219,22 @@ class Grouper {
                                                               other.group.operations.end(), op);
                 });
             if (!shares && !reads_at_its_position(next, other)) continue;
+            if (products_of(next, other) > 1) continue;
             if (reads_later_group(next, g, group_of)) continue;
             return g;
         }
         return std::nullopt;
+    }
+
+    /// How many products a kernel of both would hold.
+    std::size_t products_of(const Grouped& next, const Grouped& other) const {
+        std::set<Number> out;
+        for (const Grouped* grouped : {&next, &other}) {
+            for (const Number op : grouped->group.operations) {
+                if (is_product(program_.operation(op).def())) out.insert(op);
+            }
+        }
+        return out.size();
     }
 
     /// Whether the kernel reads an output of `other` only by functions of elements, so that it can
@@ -293,7 +305,7 @@ class Grouper {
     /// Stores one more value where a kernel would compute something too often. False where none
     /// does.
     bool split_the_worst(const std::vector<Grouped>& groups) {
-        if (split_the_large(groups)) return true;
+        if (split_the_large(groups) || split_products(groups)) return true;
         std::map<Number, double> total;
         for (const Grouped& grouped : groups) {
             if (grouped.opaque) continue;
@@ -322,6 +334,40 @@ class Grouper {
               fmt::format("{} would be computed {:.3g} times for each element",
                           program_.operation(*worst).def().name, times));
         return true;
+    }
+
+    /// A kernel is built around one product: of several, the one with the most work stays, and the
+    /// others are stored.
+    bool split_products(const std::vector<Grouped>& groups) {
+        bool any = false;
+        for (const Grouped& grouped : groups) {
+            if (grouped.opaque) continue;
+            std::optional<Number> most;
+            double largest = -1;
+            std::vector<Number> all;
+            for (const Number number : grouped.group.operations) {
+                const Operation operation = program_.operation(number);
+                if (!is_product(operation.def())) continue;
+                all.push_back(number);
+                const double work = work_of(operation);
+                if (work > largest) most = number;
+                largest = std::max(largest, work);
+            }
+            for (const Number number : all) {
+                if (number == most || is_stored(number)) continue;
+                store(number, "the kernel is built around another product");
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    /// How many multiplications a product takes, or a number that grows with them.
+    double work_of(const Operation& operation) const {
+        double work = 1;
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            work *= static_cast<double>(program_.spec(operation.input(k)).shape.numel());
+        return work;
     }
 
     /// Cuts kernels of too many operations into pieces, all at once.

@@ -158,6 +158,21 @@ TEST(Group, AProductWithASecondReaderIsStored) {
     EXPECT_EQ(c.kernels, 2U);
 }
 
+TEST(Group, AKernelIsBuiltAroundOneProduct) {
+    // The larger product takes the sum; the other is stored.
+    Formula f;
+    const Value x = f.param({64, 48});
+    const Value thin = matmul(f.param({64, 2}), f.param({2, 32}));
+    const Program program = f.done({tanh(thin + matmul(x, f.param({48, 32})))});
+    const std::vector<Grouped> groups = group(program);
+    ASSERT_EQ(groups.size(), 2U);
+    EXPECT_EQ(groups[0].group.operations.size(), 1U);
+    EXPECT_EQ(groups[1].group.operations.size(), 3U);
+    const Counted c = count(program);
+    EXPECT_EQ(c.read, 64 * 2 + 2 * 32 + 64 * 32 + 64 * 48 + 48 * 32);
+    EXPECT_EQ(c.written, 2 * 64 * 32);
+}
+
 TEST(Group, AProductThatIsBroadcastIsStored) {
     Formula f;
     const Value p = dot_general(f.param({16, 32}), f.param({32, 24}), {1}, {0}, {}, {});
