@@ -50,6 +50,8 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "Threads that kernels run on; 0: as many as the process may use at once."},
     {Var::jit, "LAZULI_JIT", "",
      "The compiler's module; empty: where it was installed; 0: kernels are interpreted."},
+    {Var::onednn, "LAZULI_ONEDNN", "",
+     "oneDNN's module; empty: where it was installed; 0: convolutions run on our own kernel."},
     {Var::vector_width, "LAZULI_VECTOR_WIDTH", "0",
      "Bits of the vectors that kernels use: 128, 256 or 512; 0: the processor's."},
     {Var::quick_start, "LAZULI_QUICK_START", "1",

@@ -28,6 +28,7 @@ enum class Var {
     dump_passes,
     num_threads,
     jit,
+    onednn,
     vector_width,
     quick_start,
     cache,

@@ -135,6 +135,7 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                    s.prologue ? s.operand.value : found->product))
             return nullptr;
     }
+    out->dnn_ = DnnConvolution::make(*found, out->dtype_);
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
     if (!knows(out->epilogue_->buffers, found->product)) return nullptr;
@@ -229,6 +230,13 @@ void ContractionStep::run(std::span<void* const> buffers) const {
             behind.push_back(v == plan_.product ? result : address(v));
     } else {
         result = static_cast<char*>(address(plan_.product));
+    }
+    if (dnn_ != nullptr) {
+        const auto size = static_cast<std::int64_t>(size_of(dtype_));
+        dnn_->run(operands[1] + sides_[1].operand.offset * size,
+                  operands[0] + sides_[0].operand.offset * size, result);
+        if (epilogue_) launch(*epilogue_, behind);
+        return;
     }
     const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
     for (std::int64_t batch = 0; batch < batches; ++batch)

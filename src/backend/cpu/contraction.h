@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/compiler.h"
+#include "backend/cpu/dnn.h"
 #include "plan/contraction.h"
 #include "plan/steps.h"
 
@@ -34,6 +35,8 @@ class ContractionStep {
     /// Runs it; `buffers` are the step's.
     void run(std::span<void* const> buffers) const;
     bool is_convolution() const { return plan_.windows.has_value(); }
+    /// Whether oneDNN computes it.
+    bool uses_library() const { return dnn_ != nullptr; }
 
    private:
     struct Side {
@@ -48,6 +51,7 @@ class ContractionStep {
     std::vector<ValueRef> buffers_;  // the step's
     DType dtype_ = DType::f32;
     Side sides_[2];
+    std::unique_ptr<DnnConvolution> dnn_;
     std::optional<Runnable> epilogue_;
     std::int64_t steps_a_row_ = 0;  // of the epilogue's loop; 0: it runs behind the whole product
 };

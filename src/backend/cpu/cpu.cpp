@@ -93,7 +93,9 @@ class Cpu final : public HostBackend {
     static std::string text_of(const Prepared::Way& way) {
         if (way.attention != nullptr) return "in blocks of queries";
         if (way.contraction != nullptr)
-            return way.contraction->is_convolution() ? "weights by windows" : "product of matrices";
+            return way.contraction->uses_library()     ? "oneDNN"
+                   : way.contraction->is_convolution() ? "weights by windows"
+                                                       : "product of matrices";
         if (way.kernel.kernel == nullptr) return "by its record";
         if (way.kernel.code() != nullptr) return "machine code";
         return way.kernel.compiled == nullptr ? "interpreted"

@@ -7,12 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backend/cpu/modules.h"
 #include "base/env.h"
 #include "jit/compile.h"
 #include "lazuli/error.h"
-
-/// Where an installed compiler is; in programs that were built against an installed Lazuli.
-extern "C" const char* lazuli_module_place() __attribute__((weak));
 
 namespace lazuli::cpu {
 
@@ -30,30 +28,13 @@ struct ModuleFile {
     std::string identity;
 };
 
-std::vector<std::filesystem::path> module_places() {
-    std::vector<std::filesystem::path> out;
-    const std::string given = env::text(env::Var::jit);
-    if (!given.empty()) return {given};
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&module_places), &info) != 0 && info.dli_fname != nullptr) {
-        std::error_code error;
-        auto here = std::filesystem::canonical(info.dli_fname, error).parent_path();
-        if (error) here = std::filesystem::canonical("/proc/self/exe", error).parent_path();
-        out.push_back(here / "lazuli-jit.so");
-        out.push_back(here / ".." / "lib" / "lazuli" / "lazuli-jit.so");
-    }
-    if (lazuli_module_place != nullptr) out.emplace_back(lazuli_module_place());
-    return out;
-}
-
 const ModuleFile& module_file() {
     static const ModuleFile found = [] {
-        if (env::text(env::Var::jit) == "0") return ModuleFile{};
-        for (const auto& place : module_places()) {
-            std::error_code error;
-            const auto bytes = std::filesystem::file_size(place, error);
-            if (error) continue;
-            const auto time = std::filesystem::last_write_time(place, error);
+        const std::string given = env::text(env::Var::jit);
+        if (given == "0") return ModuleFile{};
+        if (const auto place = find_module("lazuli-jit.so", given); !place.empty()) {
+            const auto bytes = std::filesystem::file_size(place);
+            const auto time = std::filesystem::last_write_time(place);
             return ModuleFile{
                 place, fmt::format("{} bytes of {}", bytes, time.time_since_epoch().count())};
         }

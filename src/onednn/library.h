@@ -1,0 +1,65 @@
+#pragma once
+
+// Products and convolutions by oneDNN. This folder is a module of its own, opened when the first of
+// them is wanted: nothing else links oneDNN. What crosses its border is plain data. The library
+// runs on the thread that calls it, alone; who calls shares the parts out.
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+/// A dense or strided array: sizes, and steps in elements.
+struct LazuliDnnArray {
+    int rank;
+    std::int64_t sizes[6];
+    std::int64_t strides[6];
+};
+
+/// A convolution of [images, channels, ...] by [groups, made, channels, ...] or, where there is one
+/// group, [made, channels, ...].
+struct LazuliDnnConvolution {
+    LazuliDnnArray x;
+    LazuliDnnArray w;
+    LazuliDnnArray y;
+    int dims;     // behind the channels
+    int grouped;  // whether w has groups
+    int is_bf16;
+    std::int64_t strides[3];
+    std::int64_t dilation[3];
+    std::int64_t before[3];
+    std::int64_t after[3];
+};
+
+/// What a convolution needs, once it is prepared.
+struct LazuliDnnNeeds {
+    std::size_t image_bytes;   // of the image as the library wants it; 0: as it is
+    std::size_t weight_bytes;  // of the weights as it wants them; 0: as they are
+    std::size_t result_bytes;  // of the result as it leaves it; 0: as it is wanted
+    std::size_t scratch_bytes;
+};
+
+/// Memory that a part of a convolution works with; each as large as LazuliDnnNeeds says.
+struct LazuliDnnMemory {
+    const void* x;
+    const void* w;
+    void* y;
+    void* image;
+    void* weights;
+    void* result;
+    void* scratch;
+};
+
+/// A convolution that can run, or null where the library has none that pays; the caller drops it.
+__attribute__((visibility("default"))) void* lazuli_dnn_convolution(
+    const LazuliDnnConvolution* wanted, LazuliDnnNeeds* needs);
+/// Lays out images and weights as the library wants them; the first, or only the second.
+__attribute__((visibility("default"))) void lazuli_dnn_lay_out_image(void* convolution,
+                                                                     const LazuliDnnMemory* memory);
+__attribute__((visibility("default"))) void lazuli_dnn_lay_out_weights(
+    void* convolution, const LazuliDnnMemory* memory);
+/// Convolves what was laid out, and lays the result out as it is wanted.
+__attribute__((visibility("default"))) void lazuli_dnn_convolve(void* convolution,
+                                                                const LazuliDnnMemory* memory);
+__attribute__((visibility("default"))) void lazuli_dnn_drop(void* convolution);
+}
