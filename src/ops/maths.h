@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions of elements as polynomials, for f32. Each returns nothing for other types, which are
-// computed by the C library's function.
+// Functions of elements in terms of primitives, for f32 and f64 (f16 and bf16 are computed in
+// f32). Each returns nothing for other types, and where the C library is called instead.
 
 #include <optional>
 #include <span>
@@ -11,8 +11,18 @@
 namespace lazuli::ops {
 
 std::optional<Term> expand_exp(std::span<const Term> operands);
+std::optional<Term> expand_exp2(std::span<const Term> operands);
+std::optional<Term> expand_expm1(std::span<const Term> operands);
 std::optional<Term> expand_log(std::span<const Term> operands);
+std::optional<Term> expand_log2(std::span<const Term> operands);
+std::optional<Term> expand_log10(std::span<const Term> operands);
+std::optional<Term> expand_log1p(std::span<const Term> operands);
+std::optional<Term> expand_sigmoid(std::span<const Term> operands);
 std::optional<Term> expand_tanh(std::span<const Term> operands);
 std::optional<Term> expand_erf(std::span<const Term> operands);
+std::optional<Term> expand_sin(std::span<const Term> operands);
+std::optional<Term> expand_cos(std::span<const Term> operands);
+std::optional<Term> expand_rsqrt(std::span<const Term> operands);
+std::optional<Term> expand_pow(std::span<const Term> operands);
 
 }  // namespace lazuli::ops
