@@ -819,9 +819,7 @@ class Emitter {
         std::vector<Value*> operands;
         for (const ValueId id : s.operands) operands.push_back(use(id));
         const DType from = types_.at(s.operands.back());
-        if (def.primitive != Primitive::none)
-            return primitive(def.primitive, from, s.dtype, operands);
-        return called(codegen::library_function(def), from, operands);
+        return primitive(def.primitive, from, s.dtype, operands);
     }
 
     /// A function of the C library, lane by lane, in double as the record computes it.
@@ -835,7 +833,7 @@ class Emitter {
             std::vector<Value*> doubles;
             for (Value* v : arguments) doubles.push_back(cast(v, dtype, DType::f64));
             auto* made = build_.CreateCall(callee, doubles);
-            made->addFnAttr(llvm::Attribute::NoBuiltin);  // pow(2, x) stays what it is
+            made->addFnAttr(llvm::Attribute::NoBuiltin);  // it stays what it is
             return cast(made, DType::f64, dtype);
         };
         if (!is_vector(operands[0])) return call(operands);

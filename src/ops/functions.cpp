@@ -28,6 +28,12 @@ struct Exp2 {
         return std::exp2(a);
     }
 };
+struct Atan2 {
+    template <class T>
+    T operator()(T a, T b) const {
+        return std::atan2(a, b);
+    }
+};
 struct Rsqrt {
     template <class T>
     T operator()(T a) const {
@@ -63,7 +69,18 @@ LAZULI_LIBM(Log1p, log1p)
 LAZULI_LIBM(Sqrt, sqrt)
 LAZULI_LIBM(Sin, sin)
 LAZULI_LIBM(Cos, cos)
+LAZULI_LIBM(Tan, tan)
+LAZULI_LIBM(Asin, asin)
+LAZULI_LIBM(Acos, acos)
+LAZULI_LIBM(Atan, atan)
+LAZULI_LIBM(Sinh, sinh)
+LAZULI_LIBM(Cosh, cosh)
 LAZULI_LIBM(Tanh, tanh)
+LAZULI_LIBM(Asinh, asinh)
+LAZULI_LIBM(Acosh, acosh)
+LAZULI_LIBM(Atanh, atanh)
+LAZULI_LIBM(Cbrt, cbrt)
+LAZULI_LIBM(Erfc, erfc)
 LAZULI_LIBM(Erf, erf)
 #undef LAZULI_LIBM
 
@@ -122,6 +139,9 @@ std::vector<OpDef> functions() {
                  "rsqrt(0) is inf, rsqrt(-0) is -inf; of a negative real NaN; rsqrt(inf) is 0.",
                  kFloating, evaluate_elementwise<kFloating, 1, Rsqrt>, expand_rsqrt, {.ulps = 4},
                  {.low = 0.01, .high = 8}),
+        function("cbrt", "Cube root of each element.",
+                 "cbrt(-0) is -0; of a negative number negative.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Cbrt>, expand_cbrt),
         function("exp", "e raised to each element.", "exp(-inf) is 0, exp(inf) is inf.",
                  kFloatComplex, evaluate_elementwise<kFloatComplex, 1, Exp>, expand_exp),
         function("exp2", "2 raised to each element.", "exp2(-inf) is 0, exp2(inf) is inf.",
@@ -151,15 +171,61 @@ std::vector<OpDef> functions() {
         function("cos", "Cosine of each element, an angle in radians.",
                  "Of inf and -inf NaN. Angles of any size are exact.", kFloating,
                  evaluate_elementwise<kFloating, 1, Cos>, expand_cos),
+        function("tan", "Tangent of each element, an angle in radians.",
+                 "Of inf and -inf NaN; tan(-0) is -0. Angles of any size are exact.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Tan>, expand_tan),
+        function("asin", "Angle in radians whose sine each element is.",
+                 "NaN beyond 1 and below -1; asin(-0) is -0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Asin>, expand_asin, {.ulps = 4},
+                 {.low = -1, .high = 1}),
+        function("acos", "Angle in radians, from 0 to pi, whose cosine each element is.",
+                 "NaN beyond 1 and below -1; acos(1) is 0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Acos>, expand_acos, {.ulps = 4},
+                 {.low = -1, .high = 1}),
+        function("atan", "Angle in radians whose tangent each element is.",
+                 "atan(inf) is pi / 2, atan(-0) is -0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Atan>, expand_atan),
+        {
+            .name = "atan2",
+            .doc = "Angle in radians of the point whose height is the first element and whose "
+                   "distance to the right the second.",
+            .edge = "As C's atan2: the signs of zeros count, two infinities lie on a diagonal.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .evaluate = evaluate_elementwise<kFloating, 2, Atan2>,
+            .expand = expand_atan2,
+            .tolerance = {.ulps = 4},
+        },
+        function("sinh", "Hyperbolic sine of each element.",
+                 "sinh(inf) is inf, sinh(-inf) is -inf, sinh(-0) is -0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Sinh>, expand_sinh),
+        function("cosh", "Hyperbolic cosine of each element.", "cosh(inf) and cosh(-inf) are inf.",
+                 kFloating, evaluate_elementwise<kFloating, 1, Cosh>, expand_cosh),
         function("tanh", "Hyperbolic tangent of each element.",
                  "tanh(inf) is 1, tanh(-inf) is -1, tanh(-0) is -0.", kFloatComplex,
                  evaluate_elementwise<kFloatComplex, 1, Tanh>, expand_tanh),
+        function("asinh", "Number whose hyperbolic sine each element is.",
+                 "asinh(inf) is inf, asinh(-0) is -0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Asinh>, expand_asinh),
+        function("acosh", "Number, not below 0, whose hyperbolic cosine each element is.",
+                 "NaN below 1; acosh(inf) is inf.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Acosh>, expand_acosh, {.ulps = 4},
+                 {.low = 1, .high = 8}),
+        function("atanh", "Number whose hyperbolic tangent each element is.",
+                 "NaN beyond 1 and below -1; atanh(1) is inf, atanh(-0) is -0.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Atanh>, expand_atanh, {.ulps = 4},
+                 {.low = -1, .high = 1}),
         function("sigmoid", "1 / (1 + exp(-x)) of each element.",
                  "sigmoid(inf) is 1, sigmoid(-inf) is 0.", kFloatComplex,
                  evaluate_elementwise<kFloatComplex, 1, Sigmoid>, expand_sigmoid, {.ulps = 8}),
         function("erf", "Error function of each element.",
                  "erf(inf) is 1, erf(-inf) is -1, erf(-0) is -0.", kFloating,
                  evaluate_elementwise<kFloating, 1, Erf>, expand_erf),
+        function("erfc", "1 less the error function of each element; exact far above 0.",
+                 "erfc(inf) is 0, erfc(-inf) is 2.", kFloating,
+                 evaluate_elementwise<kFloating, 1, Erfc>, expand_erfc),
     };
 }
 

@@ -156,7 +156,8 @@ std::optional<Term> expand_floor_divide(std::span<const Term> x) {
         const Term left = select(abs(x[1]) == inf, x[0], fma(-quotient, x[1], x[0]));
         const Term beyond = (x[1] != 0) & (left != 0) & (left == left) & ((left < 0) ^ (x[1] < 0));
         const Term nan = number(x[0], std::numeric_limits<double>::quiet_NaN());
-        return select((abs(x[0]) == inf) & (x[1] != 0), nan, select(beyond, quotient - 1, quotient));
+        return select((abs(x[0]) == inf) & (x[1] != 0), nan,
+                      select(beyond, quotient - 1, quotient));
     }
     if (size_of(x[0].dtype) == 8) return quotient(x[0], x[1]);
     // A double holds both; their quotient is not rounded across an integer.

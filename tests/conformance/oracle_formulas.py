@@ -21,6 +21,10 @@ def erf(x):
     return _erf(x) if np.size(x) else np.zeros(np.shape(x))
 
 
+def erfc(x):
+    return np.vectorize(math.erfc, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
 def maximum(a, b):
     bigger = np.where(a < b, b, a)
     if bigger.dtype.kind != "f":
@@ -341,6 +345,18 @@ FORMULAS = {
     "rsqrt": lambda i, a, w: 1 / np.sqrt(i[0]),
     "square": lambda i, a, w: np.square(i[0]),
     "reciprocal": lambda i, a, w: 1 / i[0],
+    "cbrt": lambda i, a, w: np.cbrt(i[0]),
+    "tan": lambda i, a, w: np.tan(i[0]),
+    "asin": lambda i, a, w: np.arcsin(i[0]),
+    "acos": lambda i, a, w: np.arccos(i[0]),
+    "atan": lambda i, a, w: np.arctan(i[0]),
+    "atan2": lambda i, a, w: np.arctan2(*i),
+    "sinh": lambda i, a, w: np.sinh(i[0]),
+    "cosh": lambda i, a, w: np.cosh(i[0]),
+    "asinh": lambda i, a, w: np.arcsinh(i[0]),
+    "acosh": lambda i, a, w: np.arccosh(i[0]),
+    "atanh": lambda i, a, w: np.arctanh(i[0]),
+    "erfc": lambda i, a, w: erfc(i[0]),
     "sin": lambda i, a, w: np.sin(i[0]),
     "cos": lambda i, a, w: np.cos(i[0]),
     "tanh": lambda i, a, w: np.tanh(i[0]),

@@ -76,7 +76,7 @@ std::vector<double> multiples(double of) {
 }
 
 #define LAZULI_FUNCTION(name, exact, ulps, ...) \
-    { #name, [](const Tensor& x) { return x.name(); }, exact, ulps, __VA_ARGS__ }
+    {#name, [](const Tensor& x) { return x.name(); }, exact, ulps, __VA_ARGS__}
 const Function kFunctions[] = {
     LAZULI_FUNCTION(exp, mpfr_exp, 1, -746, 710, {0, 709.782712893384, -708.4, -745.13}),
     LAZULI_FUNCTION(exp2, mpfr_exp2, 1, -1076, 1025, {0, 1024, -1022, -1074, 0.5}),
@@ -88,6 +88,17 @@ const Function kFunctions[] = {
     LAZULI_FUNCTION(rsqrt, rsqrt_of, 2, 0, 8, {0, 1}),
     LAZULI_FUNCTION(sin, mpfr_sin, 2, -1e6, 1e6, multiples(M_PI_2)),
     LAZULI_FUNCTION(cos, mpfr_cos, 2, -1e6, 1e6, multiples(M_PI_2)),
+    LAZULI_FUNCTION(tan, mpfr_tan, 2, -1e6, 1e6, multiples(M_PI_4)),
+    LAZULI_FUNCTION(asin, mpfr_asin, 2, -1, 1, {0, 0.5, 1}),
+    LAZULI_FUNCTION(acos, mpfr_acos, 2, -1, 1, {0, 0.5, 1}),
+    LAZULI_FUNCTION(atan, mpfr_atan, 2, -8, 8, {0, 0.41421356237309503, 1, 2.414213562373095}),
+    LAZULI_FUNCTION(sinh, mpfr_sinh, 2, -711, 711, {0, 0.3466, 710.4758600739439}),
+    LAZULI_FUNCTION(cosh, mpfr_cosh, 2, -711, 711, {0, 0.3466, 710.4758600739439}),
+    LAZULI_FUNCTION(asinh, mpfr_asinh, 2, -8, 8, {0, 1, 0x1p500}),
+    LAZULI_FUNCTION(acosh, mpfr_acosh, 2, 1, 8, {1, 2, 0x1p500}),
+    LAZULI_FUNCTION(atanh, mpfr_atanh, 2, -1, 1, {0, 0.5, 1}),
+    LAZULI_FUNCTION(erfc, mpfr_erfc, 2, -6, 28, {0, 0.4, 1, 26.54, 27.22}),
+    LAZULI_FUNCTION(cbrt, mpfr_cbrt, 2, -8, 8, {0, 1, 8, 27, 0x1p-1022}),
     LAZULI_FUNCTION(tanh, mpfr_tanh, 2, -22, 22, {0, 0.1733, 0.55, 19.06}),
     LAZULI_FUNCTION(sigmoid, sigmoid_of, 2, -746, 40, {0, -708.4, -745.13, 36.7}),
     LAZULI_FUNCTION(erf, mpfr_erf, 2, -6, 6, {0, 1, 5.92}),
@@ -102,8 +113,17 @@ TEST_P(Doubles, AreAsCloseAsPromised) {
     set_default_device(Device("cpu"));
     const int count = tests::count(20'000, 4'000'000);
     std::mt19937_64 random(tests::seed);
-    std::vector<double> x = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-1074, -0x1p-1074,
-                             0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023};
+    std::vector<double> x = {0.0,
+                             -0.0,
+                             1,
+                             -1,
+                             INFINITY,
+                             -INFINITY,
+                             NAN,
+                             0x1p-1074,
+                             -0x1p-1074,
+                             0x1.fffffffffffffp1023,
+                             -0x1.fffffffffffffp1023};
     std::uniform_real_distribution<double> within(function.low, function.high);
     for (int i = 0; i < count; ++i) {
         x.push_back(within(random));
@@ -137,8 +157,8 @@ TEST_P(Doubles, AreAsCloseAsPromised) {
         }
     }
     set_default_device(before);
-    fmt::print("maths: {} of {} doubles: at most {:.3f} ulp (promised {}), at {:a}\n", function.name,
-               x.size(), worst, function.ulps, where);
+    fmt::print("maths: {} of {} doubles: at most {:.3f} ulp (promised {}), at {:a}\n",
+               function.name, x.size(), worst, function.ulps, where);
     EXPECT_LE(worst, function.ulps);
 }
 
@@ -155,6 +175,7 @@ struct Function2 {
 };
 const Function2 kFunctions2[] = {
     {"pow", [](const Tensor& x, const Tensor& y) { return x.pow(y); }, mpfr_pow, 2},
+    {"atan2", [](const Tensor& y, const Tensor& x) { return y.atan2(x); }, mpfr_atan2, 2},
 };
 
 class Doubles2 : public testing::TestWithParam<Function2> {};
@@ -171,9 +192,28 @@ TEST_P(Doubles2, AreAsCloseAsPromised) {
         x.push_back(a);
         y.push_back(b);
     };
-    const double edges[] = {0.0,      -0.0,       1,    -1,  0.5, -0.5, 2,   -2,        3,
-                            -3,       0.75,       -2.5, 1e3, 1e9, -1e9, NAN, 0x1p-1074, 0x1p53 + 1,
-                            INFINITY, -INFINITY,  0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023};
+    const double edges[] = {0.0,
+                            -0.0,
+                            1,
+                            -1,
+                            0.5,
+                            -0.5,
+                            2,
+                            -2,
+                            3,
+                            -3,
+                            0.75,
+                            -2.5,
+                            1e3,
+                            1e9,
+                            -1e9,
+                            NAN,
+                            0x1p-1074,
+                            0x1p53 + 1,
+                            INFINITY,
+                            -INFINITY,
+                            0x1.fffffffffffffp1023,
+                            -0x1.fffffffffffffp1023};
     for (const double a : edges) {
         for (const double b : edges) add(a, b);
     }
@@ -208,8 +248,9 @@ TEST_P(Doubles2, AreAsCloseAsPromised) {
         }
     }
     set_default_device(before);
-    fmt::print("maths: {} of {} pairs of doubles: at most {:.3f} ulp (promised {}), at {:a}, {:a}\n",
-               function.name, x.size(), worst, function.ulps, x[where], y[where]);
+    fmt::print(
+        "maths: {} of {} pairs of doubles: at most {:.3f} ulp (promised {}), at {:a}, {:a}\n",
+        function.name, x.size(), worst, function.ulps, x[where], y[where]);
     EXPECT_LE(worst, function.ulps);
 }
 

@@ -30,15 +30,20 @@ double sigmoid_of(double x) {
 #define LAZULI_FUNCTION(name, exact, ulps) \
     {#name, [](const Tensor& x) { return x.name(); }, exact, ulps}
 const Function kFunctions[] = {
-    LAZULI_FUNCTION(exp, std::exp, 1),         LAZULI_FUNCTION(exp2, std::exp2, 1),
-    LAZULI_FUNCTION(expm1, std::expm1, 2),     LAZULI_FUNCTION(log, std::log, 1),
-    LAZULI_FUNCTION(log2, std::log2, 2),       LAZULI_FUNCTION(log10, std::log10, 1),
-    LAZULI_FUNCTION(log1p, std::log1p, 2),     LAZULI_FUNCTION(rsqrt, rsqrt_of, 2),
-    LAZULI_FUNCTION(sin, std::sin, 2),         LAZULI_FUNCTION(cos, std::cos, 2),
-    LAZULI_FUNCTION(tanh, std::tanh, 2),       LAZULI_FUNCTION(sigmoid, sigmoid_of, 2),
-    LAZULI_FUNCTION(erf, std::erf, 2),         LAZULI_FUNCTION(floor, std::floor, 0),
-    LAZULI_FUNCTION(ceil, std::ceil, 0),       LAZULI_FUNCTION(trunc, std::trunc, 0),
-    LAZULI_FUNCTION(round, std::nearbyint, 0),
+    LAZULI_FUNCTION(exp, std::exp, 1),       LAZULI_FUNCTION(exp2, std::exp2, 1),
+    LAZULI_FUNCTION(expm1, std::expm1, 2),   LAZULI_FUNCTION(log, std::log, 1),
+    LAZULI_FUNCTION(log2, std::log2, 2),     LAZULI_FUNCTION(log10, std::log10, 1),
+    LAZULI_FUNCTION(log1p, std::log1p, 2),   LAZULI_FUNCTION(rsqrt, rsqrt_of, 2),
+    LAZULI_FUNCTION(sin, std::sin, 2),       LAZULI_FUNCTION(cos, std::cos, 2),
+    LAZULI_FUNCTION(tan, std::tan, 1),       LAZULI_FUNCTION(asin, std::asin, 1),
+    LAZULI_FUNCTION(acos, std::acos, 1),     LAZULI_FUNCTION(atan, std::atan, 1),
+    LAZULI_FUNCTION(sinh, std::sinh, 1),     LAZULI_FUNCTION(cosh, std::cosh, 1),
+    LAZULI_FUNCTION(asinh, std::asinh, 1),   LAZULI_FUNCTION(acosh, std::acosh, 1),
+    LAZULI_FUNCTION(atanh, std::atanh, 1),   LAZULI_FUNCTION(erfc, std::erfc, 1),
+    LAZULI_FUNCTION(cbrt, std::cbrt, 1),     LAZULI_FUNCTION(tanh, std::tanh, 2),
+    LAZULI_FUNCTION(sigmoid, sigmoid_of, 2), LAZULI_FUNCTION(erf, std::erf, 2),
+    LAZULI_FUNCTION(floor, std::floor, 0),   LAZULI_FUNCTION(ceil, std::ceil, 0),
+    LAZULI_FUNCTION(trunc, std::trunc, 0),   LAZULI_FUNCTION(round, std::nearbyint, 0),
 };
 #undef LAZULI_FUNCTION
 

@@ -24,8 +24,6 @@ namespace {
 /// What code may call.
 void* library_address(std::string_view name) {
     using One = double (*)(double);
-    if (name == "sin") return reinterpret_cast<void*>(static_cast<One>(std::sin));
-    if (name == "cos") return reinterpret_cast<void*>(static_cast<One>(std::cos));
     if (name == "fmod")
         return reinterpret_cast<void*>(static_cast<double (*)(double, double)>(std::fmod));
     if (name == "floor") return reinterpret_cast<void*>(static_cast<One>(std::floor));

@@ -15,13 +15,25 @@ Term erf_single(Term x) {
     return copysign(select(size < 0.9375, near_zero, far), x);
 }
 
-/// erfc(x) of a double from 1 to 28.
+/// erfc(x) of a double from 0.4 to 28.
 Term erfc_far(Term x) {
-    // A polynomial in (x - 2) / (x + 2), which stays below 1 however large x is.
-    const Term inverse = 1.0 / (x + 2.0);
-    const Term scaled = polynomial((x - 2.0) * inverse, kErfc64) * inverse;
+    // A polynomial in (x - 2) / (x + 2), which stays below 1 however large x is, over x + 2; as a
+    // pair, since more roundings follow.
+    const Pair below = two_sum(x, number(x, 2.0));
+    const Term inverse = 1.0 / below.high;
+    const auto divided = [&](Term above) {
+        const Term quotient = above * inverse;
+        const Term left = fma(-quotient, below.low, fma(-quotient, below.high, above));
+        return Pair{quotient, left * inverse};
+    };
+    const Pair t = divided(x - 2.0);
+    const Pair scaled = divided(polynomial(t.high + t.low, kErfc64));
+    // Times e^(-x^2), whose mantissa is 1 + p.
     const Pair square = two_product(x, x);
-    return scaled * exp_of(-square.high, -square.low);
+    const Reduced by = reduce_ln2(-square.high);
+    const Term low = fma(by.n, -format_of(x.dtype).ln2_low, -square.low);
+    const Term p = by.first + fma(by.rest * by.rest, expm1_rest(by.rest), low);
+    return scale2(scaled.high + fma(scaled.high, p, scaled.low), by.n);
 }
 
 Term erf_double(Term x) {
@@ -38,6 +50,16 @@ std::optional<Term> expand_erf(std::span<const Term> operands) {
     const Term x = operands[0];
     if (!is_expanded(x.dtype)) return std::nullopt;
     return x.dtype == DType::f32 ? erf_single(x) : erf_double(x);
+}
+
+std::optional<Term> expand_erfc(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term size = abs(x);
+        const Term far = erfc_far(at_least(at_most(size, 28.0), 0.4));
+        const Term near_zero = 1.0 - fma(x, polynomial(x * x, kErf64), x);
+        return select(size < 0.4, near_zero, select(x < 0.0, 2.0 - far, far));
+    });
 }
 
 }  // namespace lazuli::ops

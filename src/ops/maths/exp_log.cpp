@@ -25,7 +25,7 @@ std::optional<Term> expand_exp2(std::span<const Term> operands) {
     if (single) return scale2(fma(polynomial(r, kExp2), r, 1.0), n);
     const Term scaled = r * f.ln2;
     const Term low = fma(r, f.ln2_low, fma(r, f.ln2, -scaled));
-    return scale2((expm1_small(scaled) + low) + 1.0, n);
+    return scale2((fma(scaled * scaled, expm1_rest(scaled), low) + scaled) + 1.0, n);
 }
 
 std::optional<Term> expand_expm1(std::span<const Term> operands) {

@@ -44,4 +44,67 @@ std::optional<Term> expand_tanh(std::span<const Term> operands) {
     return x.dtype == DType::f32 ? tanh_single(x) : tanh_double(x);
 }
 
+std::optional<Term> expand_sinh(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        // Of half of e^x - 1, which is not infinite before the result is.
+        const Term half = expm1_within(at_most(abs(x), 711.0), 1);
+        const Term rest = half / fma(half, 2.0, number(x, 1.0));
+        return copysign(select(half < kInf, half + rest, half), x);
+    });
+}
+
+std::optional<Term> expand_cosh(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term half = exp_of(at_most(abs(x), 711.0), number(x, 0.0), 1);
+        return half + 0.25 / half;
+    });
+}
+
+namespace {
+
+// From here on the square of a number does not count, or is infinite.
+constexpr double kHuge = 0x1p500;
+
+/// log(1 + small), or log(2 huge) where that is meant.
+Term log_of_root(Term huge, Term small) {
+    const Term is_huge = huge > kHuge;
+    const Term one = select(is_huge, number(huge, 1.0), number(huge, 0.0));
+    const Term out = log1p_within(select(is_huge, huge, small), one);
+    return select(huge < kInf, out, huge);
+}
+
+}  // namespace
+
+std::optional<Term> expand_asinh(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term size = abs(x);
+        const Term square = size * size;
+        const Term more = square / (sqrt(square + 1.0) + 1.0);
+        return copysign(log_of_root(size, size + more), x);
+    });
+}
+
+std::optional<Term> expand_acosh(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term above = x - 1.0;
+        const Term root = sqrt(fma(above, above, above + above));
+        return select(x < 1.0, number(x, kNaN), log_of_root(x, above + root));
+    });
+}
+
+std::optional<Term> expand_atanh(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term size = abs(x);
+        const Term twice = size + size;
+        const Term grown = twice + twice * size / (1.0 - size);
+        const Term log = with_edges_of_log(grown + 1.0, log1p_within(grown));
+        return select(size > 1.0, number(x, kNaN), copysign(log * 0.5, x));
+    });
+}
+
 }  // namespace lazuli::ops

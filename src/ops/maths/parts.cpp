@@ -73,13 +73,13 @@ Reduced reduce_ln2(Term x) {
     const Term shifted = rounded_product(x, kLog2E);
     const Term n = shifted - f.rounder;
     // The first step is exact: what is left has no more bits than fit.
-    return {shifted, n, fma(n, -f.ln2_low, fma(n, -f.ln2, x))};
+    const Term first = fma(n, -f.ln2, x);
+    return {shifted, n, first, fma(n, -f.ln2_low, first)};
 }
 
-Term expm1_small(Term r) {
-    const std::span<const double> c =
-        r.dtype == DType::f32 ? std::span<const double>(kExpm1) : format_of(r.dtype).exp;
-    return fma(r * r, polynomial(r, c), r);
+Term expm1_rest(Term r) {
+    return polynomial(
+        r, r.dtype == DType::f32 ? std::span<const double>(kExpm1) : format_of(r.dtype).exp);
 }
 
 namespace {
@@ -103,11 +103,15 @@ Term exp_of(Term x, Term low, int halvings) {
     return scale2(exp_small(by.rest + low), n);
 }
 
-Term expm1_within(Term x) {
+Term expm1_within(Term x, int halvings) {
     const Reduced by = reduce_ln2(at_least(x, x.dtype == DType::f32 ? -20.0 : -40.0));
-    // 2^n (e^r - 1) + 2^n - 1, without 2^n, which may not be a number.
+    // 2^n (e^r - 1) + 2^n - 1, without 2^n, which may not be a number. The larger parts first:
+    // their sum is exact where it is small.
     const Term missing = 1.0 - scale2(number(x, 1.0), -by.n);
-    return scale2(expm1_small(by.rest) + missing, by.n);
+    const Term tail =
+        fma(by.rest * by.rest, expm1_rest(by.rest), by.n * -format_of(x.dtype).ln2_low);
+    const Term n = halvings == 0 ? by.n : by.n - static_cast<double>(halvings);
+    return scale2((missing + by.first) + tail, n);
 }
 
 // ---- log x
@@ -158,7 +162,9 @@ Term with_edges_of_log(Term x, Term log) {
     return select(x < 0.0, number(x, kNaN), not_zero);
 }
 
-Term log1p_within(Term x) {
+Term log1p_within(Term x) { return log1p_within(x, number(x, 0.0)); }
+
+Term log1p_within(Term x, Term doublings) {
     const Format& format = format_of(x.dtype);
     const Term sum = x + 1.0;
     const Term bits = bitcast(sum, format.bits);
@@ -168,7 +174,7 @@ Term log1p_within(Term x) {
     const Term factor = bitcast(number(moved, format.one) - moved, x.dtype);
     const Term exact = fma(x, factor, factor - 1.0);
     const Term far = bitcast(bits - moved, x.dtype) - 1.0;
-    return log_of_parts(select(sum > 0x1p100, far, exact), cast(exponent, x.dtype));
+    return log_of_parts(select(sum > 0x1p100, far, exact), cast(exponent, x.dtype) + doublings);
 }
 
 }  // namespace lazuli::ops

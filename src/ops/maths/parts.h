@@ -52,17 +52,19 @@ Term rounded_product(Term x, double factor);
 /// x = n ln 2 + rest, n being an integer.
 struct Reduced {
     Term shifted;  ///< n plus the rounder.
-    Term n, rest;
+    Term n;
+    Term first;  ///< x - n times ln 2 rounded: exact.
+    Term rest;
 };
 Reduced reduce_ln2(Term x);
-/// e^r - 1 for r up to ln 2 / 2.
-Term expm1_small(Term r);
+/// (e^r - 1 - r) / r^2 for r up to ln 2 / 2.
+Term expm1_rest(Term r);
 /// e^x times a factor of few bits, between exp_low and exp_high.
 Term exp_within(Term x, double factor = 1);
 /// e^(x + low), times 2^-halvings, for x up to 1000 whatever the result.
 Term exp_of(Term x, Term low, int halvings = 0);
-/// e^x - 1 where x is not above exp_high.
-Term expm1_within(Term x);
+/// e^x - 1, times 2^-halvings, where x is not far above exp_high.
+Term expm1_within(Term x, int halvings = 0);
 
 /// log(1 + f) - f, for f from sqrt(1/2) - 1 to sqrt(2) - 1.
 Term log1p_rest(Term f);
@@ -73,8 +75,14 @@ struct Logarithmic {
     Term f, e;
 };
 Logarithmic split(Term x);
-/// log(1 + x) for x above -1, below infinity.
+/// log(1 + x) for x above -1, below infinity, and the same plus a number of times log(2).
 Term log1p_within(Term x);
+Term log1p_within(Term x, Term doublings);
+/// A function of doubles as one of floats: nearly always the float nearest to the result.
+template <class F>
+Term by_double(Term x, const F& f) {
+    return x.dtype == DType::f64 ? f(x) : cast(f(cast(x, DType::f64)), x.dtype);
+}
 /// Puts right a logarithm of 0, of what is below it, of inf and of NaN.
 Term with_edges_of_log(Term x, Term log);
 

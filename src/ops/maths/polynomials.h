@@ -155,29 +155,41 @@ inline constexpr std::array kErf64 = {
     -0x1.5c072765d6055p-23,
     0x1.d71b108cca640p-27,
     -0x1.abae493f2ead1p-31};
-/// f64, error 2^-56.7.
+/// f64, error 2^-59.23.
 inline constexpr std::array kErfc64 = {
     0x1.058671b52c776p+0,
-    -0x1.5fd386754effbp-1,
-    0x1.1e2deea6b1128p-2,
-    -0x1.2a88e6107af3ep-5,
-    -0x1.606e41550b9bep-6,
-    0x1.a89eaff233c1cp-8,
-    0x1.9517bb5599608p-9,
-    -0x1.b6fbf257bee0ep-11,
-    -0x1.5ba43939a697ap-11,
-    0x1.204bb3970764cp-15,
-    0x1.2efdb2ccbe4afp-13,
-    0x1.1ebd067158b30p-15,
-    -0x1.6ddcaa839fffdp-16,
-    -0x1.0f4ad20a6c9d6p-16,
-    -0x1.d8be7966360c7p-22,
-    0x1.706a4ce6fb306p-19,
-    0x1.3a525d088f6bdp-20,
-    0x1.e7656beb0d6c4p-19,
-    -0x1.45a84f0c8510cp-18,
-    0x1.ef48bbdfc2f87p-20,
-    -0x1.c94a828e73d75p-23};
+    -0x1.5fd386754eff8p-1,
+    0x1.1e2deea6b117cp-2,
+    -0x1.2a88e6107d97ep-5,
+    -0x1.606e41552c84ap-6,
+    0x1.a89eaff8d4897p-8,
+    0x1.9517bb733e45ap-9,
+    -0x1.b6fbf9e644499p-11,
+    -0x1.5ba438f8267eep-11,
+    0x1.20545012aff26p-15,
+    0x1.2efa40ce96705p-13,
+    0x1.1e7466df48632p-15,
+    -0x1.6c04def3c8d4ap-16,
+    -0x1.0e635ae327f8ep-16,
+    -0x1.2d7a4426b85dep-20,
+    0x1.e6dff4b40f182p-19,
+    0x1.0c9269d20294ep-19,
+    0x1.5cd7747ea1f8ep-25,
+    -0x1.38d14f4856fb8p-21,
+    -0x1.9a8df73b1c3cep-22,
+    0x1.e9ed2eba7fdbdp-26,
+    0x1.5a8d57c524128p-23,
+    0x1.5ce58fbc666fap-26,
+    -0x1.13ecf669b789bp-25};
+/// f64, error 2^-9.539.
+inline constexpr std::array kRcbrt64 = {
+    0x1.106d48658b329p+1,
+    -0x1.88f0e61beb36dp+1,
+    0x1.e98f5de8a4917p+1,
+    -0x1.6cc1b8e12f702p+1,
+    0x1.36f579ae47c73p+0,
+    -0x1.1768537a5fc83p-2,
+    0x1.998d87a9fb888p-6};
 /// f64, error 2^-59.43.
 inline constexpr std::array kAtan64 = {
     -0x1.555555555553cp-2,
@@ -191,20 +203,21 @@ inline constexpr std::array kAtan64 = {
     -0x1.9cc4a4eb635f6p-5,
     0x1.37b1fbae56a28p-5,
     -0x1.251c719edbf05p-6};
-/// f64, error 2^-55.9.
+/// f64, error 2^-59.86.
 inline constexpr std::array kAsin64 = {
-    0x1.5555555555390p-3,
-    0x1.333333336e82dp-4,
-    0x1.6db6db42792c8p-5,
-    0x1.f1c72c3953dfap-6,
-    0x1.6e89f43859651p-6,
-    0x1.1c6be21110819p-6,
-    0x1.c6fdba5d8eb67p-7,
-    0x1.8ec32611b77cdp-7,
-    0x1.abce30a2dfe15p-8,
-    0x1.3ff54f41333c8p-6,
-    -0x1.09d3ef32cfda4p-6,
-    0x1.056d9c819db56p-5};
+    0x1.5555555555577p-3,
+    0x1.333333332e0f9p-4,
+    0x1.6db6db7214815p-5,
+    0x1.f1c71a9448ca2p-6,
+    0x1.6e8bdef09a377p-6,
+    0x1.1c49ef56bcb54p-6,
+    0x1.ca1fa3abb6823p-7,
+    0x1.7584e32bdc234p-7,
+    0x1.613fe924e188ep-7,
+    0x1.e5c66661c11fbp-9,
+    0x1.63a9ced2f11c2p-6,
+    -0x1.580f2d3e891eap-6,
+    0x1.0b4bee9fd45e8p-5};
 // clang-format on
 
 }  // namespace lazuli::ops

@@ -58,11 +58,35 @@ Term pow_double(Term x, Term y) {
     const Term r = power - n;
     const Term scaled = r * f.ln2;
     const Term low = fma(kept, f.ln2, fma(r, f.ln2_low, fma(r, f.ln2, -scaled)));
-    const Term small = expm1_small(scaled);
+    const Term small = fma(scaled * scaled, expm1_rest(scaled), scaled);
     return scale2(fma(low, small, small + low) + 1.0, n);
 }
 
 }  // namespace
+
+std::optional<Term> expand_cbrt(std::span<const Term> operands) {
+    if (!is_expanded(operands[0].dtype)) return std::nullopt;
+    return by_double(operands[0], [](Term x) {
+        const Term size = abs(x);
+        const auto [f, e] = split(size);
+        // The root of the power of two, and of what is left, a number from 0.35 to 2.83.
+        const Term third = rounded_product(e, 1.0 / 3) - format_of(DType::f64).rounder;
+        const Term a = scale2(f + 1.0, fma(third, -3.0, e));
+        // 1 over the root, by Newton's steps; each doubles the number of right bits.
+        Term inverse = polynomial(a, kRcbrt64);
+        for (int step = 0; step < 3; ++step) {
+            const Term missing = fma(-(a * inverse), inverse * inverse, number(a, 1.0));
+            inverse = fma(inverse * (1.0 / 3), missing, inverse);
+        }
+        const Term square = inverse * inverse;
+        const Term root = a * square;
+        const Pair twice = two_product(root, root);
+        const Term missing = fma(-twice.low, root, fma(-twice.high, root, a));
+        const Term out = scale2(fma(missing * (1.0 / 3), square, root), third);
+        const Term edge = (size == 0.0) | (size == kInf) | (x != x);
+        return select(edge, x, copysign(out, x));
+    });
+}
 
 std::optional<Term> expand_pow(std::span<const Term> operands) {
     const Term x = operands[0];
