@@ -21,18 +21,25 @@ Term erfc_far(Term x) {
     // pair, since more roundings follow.
     const Pair below = two_sum(x, number(x, 2.0));
     const Term inverse = 1.0 / below.high;
-    const auto divided = [&](Term above) {
+    const auto divided = [&](Term above, Term low) {
         const Term quotient = above * inverse;
         const Term left = fma(-quotient, below.low, fma(-quotient, below.high, above));
-        return Pair{quotient, left * inverse};
+        return Pair{quotient, (left + low) * inverse};
     };
-    const Pair t = divided(x - 2.0);
-    const Pair scaled = divided(polynomial(t.high + t.low, kErfc64));
+    const Pair fraction = divided(x - 2.0, number(x, 0.0));
+    const Term t = fraction.high + fraction.low;
+    const Term lost = (fraction.high - t) + fraction.low;
+    const Pair last = two_product(t, polynomial(t, std::span(kErfc64).subspan(1)));
+    const Pair sum = two_sum(number(x, kErfc64[0]), last.high);
+    const Term slope = fma(t, 2 * kErfc64[2], number(x, kErfc64[1]));  // roughly
+    const Term low = fma(lost, slope, polynomial(t, kErfc64Low) + last.low);
+    const Pair scaled = divided(sum.high, sum.low + low);
     // Times e^(-x^2), whose mantissa is 1 + p.
     const Pair square = two_product(x, x);
     const Reduced by = reduce_ln2(-square.high);
-    const Term low = fma(by.n, -format_of(x.dtype).ln2_low, -square.low);
-    const Term p = by.first + fma(by.rest * by.rest, expm1_rest(by.rest), low);
+    const Term less = fma(by.n, -format_of(x.dtype).ln2_low, -square.low);
+    const Term r = by.first + less;
+    const Term p = by.first + fma(r * r, expm1_rest(r), less);
     return scale2(scaled.high + fma(scaled.high, p, scaled.low), by.n);
 }
 

@@ -181,6 +181,7 @@ inline constexpr std::array kErfc64 = {
     0x1.5a8d57c524128p-23,
     0x1.5ce58fbc666fap-26,
     -0x1.13ecf669b789bp-25};
+inline constexpr std::array kErfc64Low = {-0x1.4a667a9f4fd36p-56, -0x1.d215a1c853955p-55};
 /// f64, error 2^-9.539.
 inline constexpr std::array kRcbrt64 = {
     0x1.106d48658b329p+1,
