@@ -50,7 +50,8 @@ std::optional<Term> expand_sinh(std::span<const Term> operands) {
         // Of half of e^x - 1, which is not infinite before the result is.
         const Term half = expm1_within(at_most(abs(x), 711.0), 1);
         const Term rest = half / fma(half, 2.0, number(x, 1.0));
-        return copysign(select(half < kInf, half + rest, half), x);
+        const Term out = copysign(select(half < kInf, half + rest, half), x);
+        return select(abs(x) < 0x1p-28, x, out);  // half a denormal is not one
     });
 }
 
