@@ -83,11 +83,15 @@ std::optional<Term> expand_log10(std::span<const Term> operands) {
 std::optional<Term> expand_sigmoid(std::span<const Term> operands) {
     const Term x = operands[0];
     if (!is_expanded(x.dtype)) return std::nullopt;
-    // 1 / (1 + e^-x), or e^x / (1 + e^x): always the exponential that is at most 1. Both sides
-    // times three quarters: next to 1 a sum rounds by less from below.
-    constexpr double k = 0.75;
-    const Term e = exp_within(at_least(-abs(x), format_of(x.dtype).exp_low), k);
-    return select(x < 0.0, e, number(x, k)) / (e + k);
+    // 1 / (1 + e^-x), or e^x / (1 + e^x): always the exponential that is at most 1. What the
+    // quotient lacks is put back, or three roundings would add up.
+    const Term e = exp_within(at_least(-abs(x), format_of(x.dtype).exp_low));
+    const Term above = select(x < 0.0, e, number(x, 1.0));
+    const Pair below = fast_two_sum(number(x, 1.0), e);
+    const Term inverse = 1.0 / below.high;
+    const Term quotient = above * inverse;
+    const Term left = fma(-quotient, below.low, fma(-quotient, below.high, above));
+    return fma(left, inverse, quotient);
 }
 
 }  // namespace lazuli::ops

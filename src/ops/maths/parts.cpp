@@ -1,7 +1,5 @@
 #include "ops/maths/parts.h"
 
-#include <vector>
-
 #include "lazuli/error.h"
 #include "ops/maths/polynomials.h"
 
@@ -84,17 +82,13 @@ Term expm1_rest(Term r) {
 
 namespace {
 
-Term exp_small(Term r, double factor = 1) {
-    std::vector<double> c(format_of(r.dtype).exp.begin(), format_of(r.dtype).exp.end());
-    for (double& v : c) v *= factor;
-    return fma(fma(polynomial(r, c), r, factor), r, factor);
-}
+Term exp_small(Term r) { return fma(fma(polynomial(r, format_of(r.dtype).exp), r, 1.0), r, 1.0); }
 
 }  // namespace
 
-Term exp_within(Term x, double factor) {
+Term exp_within(Term x) {
     const Reduced by = reduce_ln2(x);
-    return scale2(exp_small(by.rest, factor), by.n);
+    return scale2(exp_small(by.rest), by.n);
 }
 
 Term exp_of(Term x, Term low, int halvings) {

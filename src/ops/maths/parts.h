@@ -59,8 +59,8 @@ struct Reduced {
 Reduced reduce_ln2(Term x);
 /// (e^r - 1 - r) / r^2 for r up to ln 2 / 2.
 Term expm1_rest(Term r);
-/// e^x times a factor of few bits, between exp_low and exp_high.
-Term exp_within(Term x, double factor = 1);
+/// e^x between exp_low and exp_high.
+Term exp_within(Term x);
 /// e^(x + low), times 2^-halvings, for x up to 1000 whatever the result.
 Term exp_of(Term x, Term low, int halvings = 0);
 /// e^x - 1, times 2^-halvings, where x is not far above exp_high.
