@@ -40,6 +40,12 @@ enum class Primitive : std::uint8_t {
     copy,         ///< a.
     shift_left,   ///< Bits moved up.
     shift_right,  ///< Bits moved down; the sign stays.
+    floor,        ///< The largest integer that is not greater.
+    bit_and,      ///< The bits that both have.
+    bit_or,       ///< The bits that either has.
+    bit_xor,      ///< The bits that one of them has.
+    quotient,     ///< Of integers: a / b, rounded down; 0 where b is.
+    fmod,         ///< a - n * b for an integer n, with the sign of a.
 };
 
 class TermBuilder;
@@ -74,13 +80,27 @@ Term operator-(Term a, Scalar b);        ///< The difference.
 Term operator-(Scalar a, Term b);        ///< The difference.
 Term operator*(Term a, Scalar b);        ///< The product.
 Term operator/(Scalar a, Term b);        ///< The quotient.
+Term operator<(Term a, Term b);          ///< Whether it is less.
 Term operator<(Term a, Scalar b);        ///< Whether it is less.
 Term operator>(Term a, Scalar b);        ///< Whether it is greater.
+Term operator>=(Term a, Scalar b);       ///< Whether it is at least that.
+Term operator==(Term a, Term b);         ///< Whether it is equal.
 Term operator==(Term a, Scalar b);       ///< Whether it is equal.
+Term operator!=(Term a, Term b);         ///< Whether it differs.
+Term operator!=(Term a, Scalar b);       ///< Whether it differs.
+Term operator&(Term a, Term b);          ///< The bits that both have.
+Term operator&(Term a, Scalar b);        ///< The bits that both have.
+Term operator|(Term a, Term b);          ///< The bits that either has.
+Term operator^(Term a, Term b);          ///< The bits that one of them has.
+Term operator^(Term a, Scalar b);        ///< The bits that one of them has.
 Term fma(Term a, Term b, Term c);        ///< a * b + c, rounded once.
 Term fma(Term a, Scalar b, Term c);      ///< a * b + c, rounded once.
 Term fma(Term a, Term b, Scalar c);      ///< a * b + c, rounded once.
 Term abs(Term a);                        ///< The magnitude.
+Term sqrt(Term a);                       ///< The square root.
+Term floor(Term a);                      ///< Rounded down.
+Term quotient(Term a, Term b);           ///< Of integers, rounded down.
+Term fmod(Term a, Term b);               ///< What division leaves, with the sign of a.
 Term copysign(Term a, Term b);           ///< The magnitude of a, the sign of b.
 Term scale2(Term a, Term b);             ///< a * 2^floor(b).
 Term select(Term when, Term a, Term b);  ///< a where `when` holds, else b.

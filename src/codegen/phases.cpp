@@ -103,13 +103,6 @@ bool runs_in_tiles(const Statement& loop) {
     return crosses;
 }
 
-const char* library_function(const OpDef& def) {
-    for (const char* name : {"exp", "log", "tanh", "erf", "pow"}) {
-        if (def.name == name) return name;
-    }
-    return nullptr;
-}
-
 namespace {
 
 bool is_compilable(const Block& block, const Kernel& kernel) {
@@ -118,10 +111,7 @@ bool is_compilable(const Block& block, const Kernel& kernel) {
         switch (s.kind) {
             case StatementKind::load:
             case StatementKind::store: return !is_complex(kernel.buffers[s.buffer].dtype);
-            case StatementKind::apply: {
-                const OpDef& def = op_def(s.op);
-                return def.primitive != Primitive::none || library_function(def) != nullptr;
-            }
+            case StatementKind::apply: return op_def(s.op).primitive != Primitive::none;
             case StatementKind::parallel:
             case StatementKind::serial:
                 return s.counts.size() == 1 && is_compilable(s.body, kernel);

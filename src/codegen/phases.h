@@ -37,10 +37,7 @@ constexpr std::int64_t kTileColumns = 64;
 std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable);
 
 /// Whether code generators know all that the kernel does: elements are real numbers, and functions
-/// are primitives or the C library's.
+/// are primitives.
 bool is_compilable(const Kernel& kernel);
-
-/// The function of doubles in the C library that computes an op, or null.
-const char* library_function(const OpDef& def);
 
 }  // namespace lazuli::codegen

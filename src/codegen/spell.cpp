@@ -164,11 +164,11 @@ class Speller final : public TermBuilder {
             }
             return push_widened(std::move(s));
         }
+        std::vector<Term> operands;
+        for (const ValueId operand : s.operands) operands.push_back(term(operand));
         use_terms(s);
         s.dtype = computed_in(s.dtype);
         if (def.expand != nullptr) {
-            std::vector<Term> operands;
-            for (const ValueId operand : s.operands) operands.push_back({this, operand, s.dtype});
             if (const auto expanded = def.expand(operands)) return stands_for(id, *expanded);
         }
         stands_for(id, {this, id, s.dtype});

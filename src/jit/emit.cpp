@@ -819,9 +819,7 @@ class Emitter {
         std::vector<Value*> operands;
         for (const ValueId id : s.operands) operands.push_back(use(id));
         const DType from = types_.at(s.operands.back());
-        if (def.primitive != Primitive::none)
-            return primitive(def.primitive, from, s.dtype, operands);
-        return called(codegen::library_function(def), from, operands);
+        return primitive(def.primitive, from, s.dtype, operands);
     }
 
     /// A function of the C library, lane by lane, in double as the record computes it.
@@ -835,7 +833,7 @@ class Emitter {
             std::vector<Value*> doubles;
             for (Value* v : arguments) doubles.push_back(cast(v, dtype, DType::f64));
             auto* made = build_.CreateCall(callee, doubles);
-            made->addFnAttr(llvm::Attribute::NoBuiltin);  // pow(2, x) stays what it is
+            made->addFnAttr(llvm::Attribute::NoBuiltin);  // it stays what it is
             return cast(made, DType::f64, dtype);
         };
         if (!is_vector(operands[0])) return call(operands);
@@ -887,6 +885,12 @@ class Emitter {
             case Primitive::shift_left:
             case Primitive::shift_right:
                 return shifted(p == Primitive::shift_left, from, v[0], v[1]);
+            case Primitive::floor: return build_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, v[0]);
+            case Primitive::bit_and: return build_.CreateAnd(v[0], v[1]);
+            case Primitive::bit_or: return build_.CreateOr(v[0], v[1]);
+            case Primitive::bit_xor: return build_.CreateXor(v[0], v[1]);
+            case Primitive::fmod: return called("fmod", from, v);
+            case Primitive::quotient: return quotient(from, v[0], v[1]);
             case Primitive::none: break;
         }
         throw InternalError("a primitive without machine code");
@@ -940,11 +944,29 @@ class Emitter {
             a, build_.CreateSelect(beyond, llvm::ConstantInt::get(type, bits - 1), count));
     }
 
+    /// Rounded down; 0 where the divisor is 0, and the lowest number where it is the lowest / -1.
+    Value* quotient(DType dtype, Value* a, Value* b) {
+        llvm::Type* type = a->getType();
+        Value* zero = llvm::Constant::getNullValue(type);
+        Value* by_zero = build_.CreateICmpEQ(b, zero);
+        llvm::Constant* one = llvm::ConstantInt::get(type, 1);
+        if (!is_signed(dtype))
+            return build_.CreateSelect(by_zero, zero,
+                                       build_.CreateUDiv(a, build_.CreateSelect(by_zero, one, b)));
+        // Processors trap at the lowest number / -1.
+        Value* negates = build_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type));
+        Value* divisor = build_.CreateSelect(build_.CreateOr(by_zero, negates), one, b);
+        Value* out =
+            build_.CreateSelect(negates, build_.CreateNeg(a), rounded_down(a, divisor, true));
+        return build_.CreateSelect(by_zero, zero, out);
+    }
+
     /// a * 2^floor(b), rounded once.
     Value* scaled(DType dtype, Value* a, Value* b) {
-        if (dtype == DType::f64) return called("lazuli_scale2", dtype, {a, b});
-        if (options_.has_scale && is_vector(a) && factor_ % 16 == 0)
-            return scaled_by_instruction(a, b);
+        const int lanes = dtype == DType::f64 ? 8 : 16;
+        if (options_.has_scale && is_vector(a) && factor_ % lanes == 0)
+            return scaled_by_instruction(a, b, lanes);
+        if (dtype == DType::f64) return scaled_double(a, b);
         // In double every such product is exact before it is rounded.
         llvm::Type* real = like(build_.getDoubleTy(), a);
         llvm::Type* i64 = like(build_.getInt64Ty(), a);
@@ -970,16 +992,68 @@ class Emitter {
         product = build_.CreateSelect(lost, extreme_factor, product);
         return build_.CreateSelect(not_number, b, build_.CreateFPTrunc(product, a->getType()));
     }
-    Value* scaled_by_instruction(Value* a, Value* b) {
-        auto* sixteen = llvm::FixedVectorType::get(build_.getFloatTy(), 16);
+    /// The same for doubles: a is brought to [1, 2) and its power counted apart; half of the power
+    /// is then applied exactly, and the other half rounds.
+    Value* scaled_double(Value* a, Value* b) {
+        llvm::Type* real = a->getType();
+        llvm::Type* i64 = like(build_.getInt64Ty(), a);
+        const auto number = [&](double v) { return llvm::ConstantFP::get(real, v); };
+        const auto integer = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(i64, v); };
+        const auto power_of_two = [&](Value* n) {
+            return build_.CreateBitCast(
+                build_.CreateShl(build_.CreateAdd(n, integer(1023)), integer(52)), real);
+        };
+        Value* not_number = build_.CreateFCmpUNO(b, b);
+        Value* low = build_.CreateSelect(build_.CreateFCmpOGT(b, number(-5000)), b, number(-5000));
+        Value* cut =
+            build_.CreateSelect(build_.CreateFCmpOLT(low, number(5000)), low, number(5000));
+        Value* floor = build_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, cut);
+        // With these added, the integer stands in the low bits.
+        Value* power =
+            build_.CreateSub(build_.CreateBitCast(build_.CreateFAdd(floor, number(0x1.8p52)), i64),
+                             integer(0x4338000000000000));
+        Value* size = build_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+        Value* tiny = build_.CreateFCmpOLT(size, number(0x1p-1022));
+        Value* normal = build_.CreateSelect(tiny, build_.CreateFMul(a, number(0x1p54)), a);
+        Value* bits = build_.CreateBitCast(normal, i64);
+        Value* exponent = build_.CreateSub(
+            build_.CreateAnd(build_.CreateLShr(bits, integer(52)), integer(0x7ff)), integer(1023));
+        Value* one = build_.CreateBitCast(
+            build_.CreateSub(bits, build_.CreateShl(exponent, integer(52))), real);
+        Value* total = build_.CreateAdd(build_.CreateAdd(exponent, power),
+                                        build_.CreateSelect(tiny, integer(-54), integer(0)));
+        total = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, total, integer(-1200));
+        total = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, total, integer(1200));
+        Value* half = build_.CreateAShr(total, integer(1));
+        Value* product = build_.CreateFMul(build_.CreateFMul(one, power_of_two(half)),
+                                           power_of_two(build_.CreateSub(total, half)));
+        // 0, inf and NaN have no power of two.
+        Value* infinity = llvm::ConstantFP::getInfinity(real);
+        Value* plain = build_.CreateAnd(build_.CreateFCmpOLT(size, infinity),
+                                        build_.CreateFCmpOGT(size, number(0)));
+        product = build_.CreateSelect(plain, product, a);
+        Value* infinite =
+            build_.CreateFCmpOEQ(build_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, b), infinity);
+        Value* factor = build_.CreateSelect(build_.CreateFCmpOGT(b, number(0)), b, number(0));
+        Value* extreme =
+            build_.CreateSelect(build_.CreateFCmpUNO(a, a), factor, build_.CreateFMul(a, factor));
+        return build_.CreateSelect(not_number, b, build_.CreateSelect(infinite, extreme, product));
+    }
+    Value* scaled_by_instruction(Value* a, Value* b, int in_row) {
+        const bool doubles = in_row == 8;
+        auto* row = llvm::FixedVectorType::get(doubles ? build_.getDoubleTy() : build_.getFloatTy(),
+                                               static_cast<unsigned>(in_row));
         std::vector<Value*> parts;
-        for (int at = 0; at < factor_; at += 16) {
-            std::vector<int> lanes(16);
-            for (int i = 0; i < 16; ++i) lanes[static_cast<std::size_t>(i)] = at + i;
+        for (int at = 0; at < factor_; at += in_row) {
+            std::vector<int> lanes(static_cast<std::size_t>(in_row));
+            for (int i = 0; i < in_row; ++i) lanes[static_cast<std::size_t>(i)] = at + i;
             parts.push_back(build_.CreateIntrinsic(
-                llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                doubles ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                        : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                {},
                 {build_.CreateShuffleVector(a, lanes), build_.CreateShuffleVector(b, lanes),
-                 llvm::PoisonValue::get(sixteen), build_.getInt16(0xffff), build_.getInt32(4)}));
+                 llvm::PoisonValue::get(row),
+                 doubles ? build_.getInt8(0xff) : build_.getInt16(0xffff), build_.getInt32(4)}));
         }
         while (parts.size() > 1) {
             std::vector<Value*> joined;

@@ -24,10 +24,6 @@ Value build_relu(ProgramBuilder&, Inputs in, const InferArgs&) {
     return maximum(in[0], constant_like(in[0], 0));
 }
 
-Value build_sigmoid(ProgramBuilder&, Inputs in, const InferArgs&) {
-    return 1.0 / (exp(-in[0]) + 1.0);
-}
-
 Value build_gelu(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value& x = in[0];
     if (args.attrs.boolean(0)) {
@@ -300,15 +296,6 @@ std::vector<OpDef> composites() {
             .traits = Trait::elementwise | Trait::same_type | Trait::promotes,
             .dtypes = kReal,
             .implementations = {{.name = "maximum", .build = build_relu}},
-        },
-        {
-            .name = "sigmoid",
-            .doc = "1 / (1 + exp(-x)) of each element.",
-            .edge = "sigmoid(inf) is 1, sigmoid(-inf) is 0.",
-            .traits = kFloatMath,
-            .dtypes = kFloating | kComplex,
-            .implementations = {{.name = "exp", .build = build_sigmoid}},
-            .tolerance = {.ulps = 8},
         },
         {
             .name = "gelu",

@@ -3,7 +3,6 @@
 #include <complex>
 
 #include "ops/eval.h"
-#include "ops/maths.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -41,16 +40,6 @@ struct Div {
     template <class T>
     T operator()(T a, T b) const {
         return a / b;
-    }
-};
-struct Pow {
-    template <class T>
-    T operator()(T a, T b) const {
-        if constexpr (is_complex_v<T>) {
-            if (b == T{}) return T(1);
-            if (a == T{}) return b.real() > 0 ? T{} : T(std::nan(""), std::nan(""));
-        }
-        return std::pow(a, b);
     }
 };
 // NaN wins over any number; of two zeros, +0 is the larger.
@@ -140,39 +129,6 @@ void evaluate_fma(const EvalArgs& args) {
     });
 }
 
-// Shifting by the width or more leaves nothing; a negative count counts as that.
-template <class T>
-bool is_beyond(T count) {
-    return wide(count) >= 8 * sizeof(T);
-}
-struct ShiftLeft {
-    template <class T>
-    T operator()(T a, T b) const {
-        return is_beyond(b) ? T{0} : static_cast<T>(wide(a) << wide(b));
-    }
-};
-struct ShiftRight {
-    template <class T>
-    T operator()(T a, T b) const {
-        if (is_beyond(b)) return a < 0 ? static_cast<T>(-1) : T{0};
-        return static_cast<T>(a >> b);
-    }
-};
-
-#define LAZULI_LIBM(Name, function)  \
-    struct Name {                    \
-        template <class T>           \
-        T operator()(T a) const {    \
-            return std::function(a); \
-        }                            \
-    };
-LAZULI_LIBM(Exp, exp)
-LAZULI_LIBM(Log, log)
-LAZULI_LIBM(Sqrt, sqrt)
-LAZULI_LIBM(Tanh, tanh)
-LAZULI_LIBM(Erf, erf)
-#undef LAZULI_LIBM
-
 constexpr DTypeSet kFloatComplex = kFloating | kComplex;
 
 TensorSpec infer_abs(const InferArgs& args) {
@@ -236,19 +192,6 @@ std::vector<OpDef> elementwise() {
             .tolerance = {.ulps = 8},
         },
         {
-            .name = "pow",
-            .doc = "First operand raised to the power of the second, element by element.",
-            .edge = "As C's pow: pow(x, 0) is 1 even for NaN, pow(1, y) is 1; a negative base with "
-                    "a fractional exponent is NaN.",
-            .min_inputs = 2,
-            .max_inputs = 2,
-            .traits = kFloatMath,
-            .dtypes = kFloatComplex,
-            .evaluate = evaluate_elementwise<kFloatComplex, 2, Pow>,
-            .tolerance = {.ulps = 16},
-            .sample = {.low = 0.1, .high = 3},
-        },
-        {
             .name = "maximum",
             .doc = "The larger of two elements.",
             .edge = "NaN if either is NaN. +0 is larger than -0.",
@@ -293,58 +236,6 @@ std::vector<OpDef> elementwise() {
             .tolerance = {.ulps = 2},
         },
         {
-            .name = "exp",
-            .doc = "e raised to each element.",
-            .edge = "exp(-inf) is 0, exp(inf) is inf.",
-            .traits = kFloatMath,
-            .dtypes = kFloatComplex,
-            .evaluate = evaluate_elementwise<kFloatComplex, 1, Exp>,
-            .expand = expand_exp,
-            .tolerance = {.ulps = 4},
-        },
-        {
-            .name = "log",
-            .doc = "Natural logarithm of each element.",
-            .edge = "log(0) is -inf, also of -0; of a negative real NaN; log(inf) is inf.",
-            .traits = kFloatMath,
-            .dtypes = kFloatComplex,
-            .evaluate = evaluate_elementwise<kFloatComplex, 1, Log>,
-            .expand = expand_log,
-            .tolerance = {.ulps = 4, .absolute = 1e-7},
-            .sample = {.low = 0.01, .high = 8},
-        },
-        {
-            .name = "sqrt",
-            .doc = "Square root of each element.",
-            .edge = "Of a negative real NaN; sqrt(-0) is -0; sqrt(inf) is inf.",
-            .traits = kFloatMath,
-            .dtypes = kFloatComplex,
-            .evaluate = evaluate_elementwise<kFloatComplex, 1, Sqrt>,
-            .primitive = Primitive::sqrt,
-            .tolerance = {.ulps = 2},
-            .sample = {.low = 0, .high = 8},
-        },
-        {
-            .name = "tanh",
-            .doc = "Hyperbolic tangent of each element.",
-            .edge = "tanh(inf) is 1, tanh(-inf) is -1, tanh(-0) is -0.",
-            .traits = kFloatMath,
-            .dtypes = kFloatComplex,
-            .evaluate = evaluate_elementwise<kFloatComplex, 1, Tanh>,
-            .expand = expand_tanh,
-            .tolerance = {.ulps = 4},
-        },
-        {
-            .name = "erf",
-            .doc = "Error function of each element.",
-            .edge = "erf(inf) is 1, erf(-inf) is -1, erf(-0) is -0.",
-            .traits = kFloatMath,
-            .dtypes = kFloating,
-            .evaluate = evaluate_elementwise<kFloating, 1, Erf>,
-            .expand = expand_erf,
-            .tolerance = {.ulps = 4},
-        },
-        {
             .name = "fma",
             .doc = "The product of two elements plus a third, rounded once.",
             .edge = "0 * inf and inf - inf are NaN. f16 and bf16 are computed in f64.",
@@ -379,29 +270,6 @@ std::vector<OpDef> elementwise() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 2, Scale2>,
             .primitive = Primitive::scale2,
-        },
-        {
-            .name = "shift_left",
-            .doc = "The bits of the first element moved up by the second.",
-            .edge = "A count of the type's width or more, or below zero, leaves 0.",
-            .min_inputs = 2,
-            .max_inputs = 2,
-            .traits = kArithmetic,
-            .dtypes = kIntegers,
-            .evaluate = evaluate_elementwise<kIntegers, 2, ShiftLeft>,
-            .primitive = Primitive::shift_left,
-        },
-        {
-            .name = "shift_right",
-            .doc = "The bits of the first element moved down by the second; a sign stays.",
-            .edge = "A count of the type's width or more, or below zero, leaves 0, or -1 of a "
-                    "negative number.",
-            .min_inputs = 2,
-            .max_inputs = 2,
-            .traits = kArithmetic,
-            .dtypes = kIntegers,
-            .evaluate = evaluate_elementwise<kIntegers, 2, ShiftRight>,
-            .primitive = Primitive::shift_right,
         },
     };
 }

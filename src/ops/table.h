@@ -11,6 +11,9 @@ namespace lazuli::ops {
 
 std::vector<OpDef> leaves();
 std::vector<OpDef> elementwise();
+std::vector<OpDef> functions();
+std::vector<OpDef> rounding();
+std::vector<OpDef> bits();
 std::vector<OpDef> comparison();
 std::vector<OpDef> reduction();
 std::vector<OpDef> movement();

@@ -23,15 +23,29 @@ Term operator-(Term a, Scalar b) { return a - number(a, b); }
 Term operator-(Scalar a, Term b) { return number(b, a) - b; }
 Term operator*(Term a, Scalar b) { return a * number(a, b); }
 Term operator/(Scalar a, Term b) { return number(b, a) / b; }
-Term operator<(Term a, Scalar b) { return apply(Primitive::lt, DType::boolean, {a, number(a, b)}); }
+Term operator<(Term a, Term b) { return apply(Primitive::lt, DType::boolean, {a, b}); }
+Term operator<(Term a, Scalar b) { return a < number(a, b); }
 Term operator>(Term a, Scalar b) { return apply(Primitive::gt, DType::boolean, {a, number(a, b)}); }
-Term operator==(Term a, Scalar b) {
-    return apply(Primitive::eq, DType::boolean, {a, number(a, b)});
+Term operator>=(Term a, Scalar b) {
+    return apply(Primitive::ge, DType::boolean, {a, number(a, b)});
 }
+Term operator==(Term a, Term b) { return apply(Primitive::eq, DType::boolean, {a, b}); }
+Term operator==(Term a, Scalar b) { return a == number(a, b); }
+Term operator!=(Term a, Term b) { return apply(Primitive::ne, DType::boolean, {a, b}); }
+Term operator!=(Term a, Scalar b) { return a != number(a, b); }
+Term operator&(Term a, Term b) { return apply(Primitive::bit_and, a.dtype, {a, b}); }
+Term operator&(Term a, Scalar b) { return a & number(a, b); }
+Term operator|(Term a, Term b) { return apply(Primitive::bit_or, a.dtype, {a, b}); }
+Term operator^(Term a, Term b) { return apply(Primitive::bit_xor, a.dtype, {a, b}); }
+Term operator^(Term a, Scalar b) { return a ^ number(a, b); }
 Term fma(Term a, Term b, Term c) { return apply(Primitive::fma, a.dtype, {a, b, c}); }
 Term fma(Term a, Scalar b, Term c) { return fma(a, number(a, b), c); }
 Term fma(Term a, Term b, Scalar c) { return fma(a, b, number(a, c)); }
 Term abs(Term a) { return apply(Primitive::abs, a.dtype, {a}); }
+Term sqrt(Term a) { return apply(Primitive::sqrt, a.dtype, {a}); }
+Term floor(Term a) { return apply(Primitive::floor, a.dtype, {a}); }
+Term quotient(Term a, Term b) { return apply(Primitive::quotient, a.dtype, {a, b}); }
+Term fmod(Term a, Term b) { return apply(Primitive::fmod, a.dtype, {a, b}); }
 Term copysign(Term a, Term b) { return apply(Primitive::copysign, a.dtype, {a, b}); }
 Term scale2(Term a, Term b) { return apply(Primitive::scale2, a.dtype, {a, b}); }
 Term select(Term when, Term a, Term b) { return apply(Primitive::select, a.dtype, {when, a, b}); }

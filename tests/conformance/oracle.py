@@ -47,10 +47,11 @@ SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not ha
 
 RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
-         "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right"}
+         "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right", "floor", "ceil", "trunc", "round", "sign", "square",
+         "reciprocal"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
 SUMS = {"sum", "mean", "dot_general", "convolution"}
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite"}
 # Of complex operands these work part by part, or have a stated result, so infinities and NaN are checked too.
 COMPLEX_EDGES = {"add", "sub", "neg", "abs", "eq", "ne", "select"}
 

@@ -21,6 +21,10 @@ def erf(x):
     return _erf(x) if np.size(x) else np.zeros(np.shape(x))
 
 
+def erfc(x):
+    return np.vectorize(math.erfc, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
 def maximum(a, b):
     bigger = np.where(a < b, b, a)
     if bigger.dtype.kind != "f":
@@ -210,7 +214,10 @@ def relu(x):
 
 
 def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, np.where(np.isnan(x), np.nan, 1.0)) / (1 + e)
 
 
 def gelu(x, approximate=False):
@@ -328,13 +335,54 @@ FORMULAS = {
     "neg": lambda i, a, w: np.negative(i[0]),
     "abs": lambda i, a, w: absolute(i[0]),
     "exp": lambda i, a, w: np.exp(i[0]),
+    "exp2": lambda i, a, w: np.exp2(i[0]),
+    "expm1": lambda i, a, w: np.expm1(i[0]),
     "log": lambda i, a, w: np.log(i[0]),
+    "log2": lambda i, a, w: np.log2(i[0]),
+    "log10": lambda i, a, w: np.log10(i[0]),
+    "log1p": lambda i, a, w: np.log1p(i[0]),
     "sqrt": lambda i, a, w: np.sqrt(i[0]),
+    "rsqrt": lambda i, a, w: 1 / np.sqrt(i[0]),
+    "square": lambda i, a, w: np.square(i[0]),
+    "reciprocal": lambda i, a, w: 1 / i[0],
+    "cbrt": lambda i, a, w: np.cbrt(i[0]),
+    "tan": lambda i, a, w: np.tan(i[0]),
+    "asin": lambda i, a, w: np.arcsin(i[0]),
+    "acos": lambda i, a, w: np.arccos(i[0]),
+    "atan": lambda i, a, w: np.arctan(i[0]),
+    "atan2": lambda i, a, w: np.arctan2(*i),
+    "sinh": lambda i, a, w: np.sinh(i[0]),
+    "cosh": lambda i, a, w: np.cosh(i[0]),
+    "asinh": lambda i, a, w: np.arcsinh(i[0]),
+    "acosh": lambda i, a, w: np.arccosh(i[0]),
+    "atanh": lambda i, a, w: np.arctanh(i[0]),
+    "erfc": lambda i, a, w: erfc(i[0]),
+    "sin": lambda i, a, w: np.sin(i[0]),
+    "cos": lambda i, a, w: np.cos(i[0]),
     "tanh": lambda i, a, w: np.tanh(i[0]),
     "erf": lambda i, a, w: erf(i[0]),
     "fma": lambda i, a, w: fma(*i),
     "copysign": lambda i, a, w: np.copysign(*i),
     "scale2": lambda i, a, w: scale2(*i),
+    "floor": lambda i, a, w: np.floor(i[0]),
+    "ceil": lambda i, a, w: np.ceil(i[0]),
+    "trunc": lambda i, a, w: np.trunc(i[0]),
+    "round": lambda i, a, w: np.rint(i[0]) if i[0].dtype.kind == "f" else i[0],
+    "sign": lambda i, a, w: np.sign(i[0]),
+    "floor_divide": lambda i, a, w: np.floor_divide(*i),
+    "fmod": lambda i, a, w: np.fmod(*i),
+    "rem": lambda i, a, w: np.remainder(*i),
+    "bitwise_and": lambda i, a, w: np.bitwise_and(*i),
+    "bitwise_or": lambda i, a, w: np.bitwise_or(*i),
+    "bitwise_xor": lambda i, a, w: np.bitwise_xor(*i),
+    "bitwise_not": lambda i, a, w: np.invert(i[0]),
+    "logical_and": lambda i, a, w: np.logical_and(*i),
+    "logical_or": lambda i, a, w: np.logical_or(*i),
+    "logical_xor": lambda i, a, w: np.logical_xor(*i),
+    "logical_not": lambda i, a, w: np.logical_not(i[0]),
+    "isnan": lambda i, a, w: np.isnan(i[0]),
+    "isinf": lambda i, a, w: np.isinf(i[0]),
+    "isfinite": lambda i, a, w: np.isfinite(i[0]),
     "shift_left": lambda i, a, w: shift(*i, left=True),
     "shift_right": lambda i, a, w: shift(*i, left=False),
     "eq": lambda i, a, w: np.equal(*i),

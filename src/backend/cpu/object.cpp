@@ -21,24 +21,13 @@ namespace {
     throw ArgumentError("an object file that cannot be loaded: " + why);
 }
 
-double scale2(double a, double b) {
-    if (std::isnan(b)) return b;
-    if (std::isinf(b)) return std::isnan(a) ? (b > 0 ? b : 0.0) : a * (b > 0 ? b : 0.0);
-    return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, -5000.0, 5000.0))));
-}
-
 /// What code may call.
 void* library_address(std::string_view name) {
     using One = double (*)(double);
-    using Two = double (*)(double, double);
-    if (name == "exp") return reinterpret_cast<void*>(static_cast<One>(std::exp));
-    if (name == "log") return reinterpret_cast<void*>(static_cast<One>(std::log));
-    if (name == "tanh") return reinterpret_cast<void*>(static_cast<One>(std::tanh));
-    if (name == "erf") return reinterpret_cast<void*>(static_cast<One>(std::erf));
+    if (name == "fmod")
+        return reinterpret_cast<void*>(static_cast<double (*)(double, double)>(std::fmod));
     if (name == "floor") return reinterpret_cast<void*>(static_cast<One>(std::floor));
     if (name == "floorf") return reinterpret_cast<void*>(static_cast<float (*)(float)>(std::floor));
-    if (name == "pow") return reinterpret_cast<void*>(static_cast<Two>(std::pow));
-    if (name == "lazuli_scale2") return reinterpret_cast<void*>(&scale2);
     if (name == "fma")
         return reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(std::fma));
     if (name == "fmaf")
