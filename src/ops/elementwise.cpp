@@ -250,7 +250,9 @@ std::vector<OpDef> elementwise() {
         {
             .name = "copysign",
             .doc = "The magnitude of the first element with the sign of the second.",
-            .edge = "The signs of zeros and NaN count.",
+            .edge =
+                "The sign of a zero counts, and that of a NaN, which depends on how the NaN came "
+                "about.",
             .min_inputs = 2,
             .max_inputs = 2,
             .traits = kFloatMath,

@@ -20,6 +20,11 @@ std::uint64_t key_of(const ir::Capture& capture, const Context& context) {
 // How many graphs and dropped plans are remembered for telling misses apart.
 constexpr std::size_t kSeen = 1 << 12;
 constexpr std::size_t kDropped = 1 << 14;
+constexpr std::ptrdiff_t kSet = 4;  // of these, the last ones whose keys fall together
+
+std::ptrdiff_t set_of(std::uint64_t key) {
+    return static_cast<std::ptrdiff_t>(key % (kDropped / kSet)) * kSet;
+}
 
 }  // namespace
 
@@ -110,7 +115,10 @@ const Cache::Table::Slot* Cache::find_slot(std::uint64_t key, const ir::Capture&
 }
 
 Miss Cache::why_missing(std::uint64_t key, const Form& form, const Context& context) const {
-    if (!dropped_.empty() && dropped_[key % kDropped] == key) return Miss::evicted;
+    if (!dropped_.empty()) {
+        const auto set = dropped_.begin() + set_of(key);
+        if (std::find(set, set + kSet, key) != set + kSet) return Miss::evicted;
+    }
     if (seen_.empty()) return Miss::new_op;
     const Seen& last = seen_[form.structure % kSeen];
     if (last.form.structure != form.structure) return Miss::new_op;
@@ -173,7 +181,9 @@ void Cache::insert(const ir::Capture& capture, const Context& context,
 
 void Cache::remember_dropped(std::uint64_t key) {
     if (dropped_.empty()) dropped_.resize(kDropped);
-    dropped_[key % kDropped] = key;
+    const auto set = dropped_.begin() + set_of(key);
+    std::move_backward(set, set + kSet - 1, set + kSet);
+    *set = key;
 }
 
 void Cache::drop_oldest(Entries& dropped) {

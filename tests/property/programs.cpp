@@ -139,7 +139,8 @@ TEST(Property, RandomPrograms) {
 
 // A mutated program is refused with an error, or is a program; it never crashes.
 std::string mutate(std::string text, Random& random) {
-    const auto edits = 1 + random.below(4);
+    // Often one, so that some of what comes out is still a program.
+    const auto edits = random.one_in(2) ? 1 : 1 + random.below(4);
     constexpr std::string_view pieces[] = {
         "%0",  "f32",    "[",        "]",    "-1", "9223372036854775807",
         "add", "sum",    "axes=[0]", "(",    ")",  "nan",
@@ -202,7 +203,7 @@ TEST(Property, MutatedProgramsAreRefusedOrMeanSomething) {
         }
     }
     fmt::print("mutations: {}, of which {} were programs and {} ran\n", mutations, accepted, ran);
-    EXPECT_GT(accepted, mutations / 200);
+    EXPECT_GT(accepted, mutations / 100);
     EXPECT_LT(accepted, mutations);
 }
 
