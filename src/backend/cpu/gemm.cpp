@@ -124,11 +124,13 @@ Tile<T> choose_row_tile() {
     }
 }
 
-constexpr std::int64_t kRowTiles = 16;
-constexpr std::int64_t kWidth = 4096;
-// Products of fewer multiplications run on the calling thread; larger ones in about as many blocks.
+constexpr std::int64_t kRowTiles = 8;  // of a block, at most
+// All panels of b that are packed at once.
+constexpr std::int64_t kPackedBytes = std::int64_t{32} << 20;
+// Products of fewer multiplications run on the calling thread; larger ones in about as many blocks,
+// so that threads end together.
 constexpr double kLittle = 1e5;
-constexpr std::int64_t kBlocks = 4;
+constexpr std::int64_t kBlocks = 20;
 
 template <class T, class From>
 T element(const From* at) {
@@ -457,47 +459,51 @@ class Multiplication {
    public:
     Multiplication(const Product& product, const Finished& finished)
         : p_(product), finished_(finished), tile_(choose_row_tile<T>()) {
-        rows_ = tile_.rows * kRowTiles;
-        // Where there are few rows, blocks of fewer, so that all threads have one; where there is
-        // little work, one.
+        const std::int64_t tiles = (p_.m + tile_.rows - 1) / tile_.rows;
         const double work = static_cast<double>(p_.m) * static_cast<double>(p_.n * p_.k);
-        if (work < kLittle) {
-            rows_ = std::max<std::int64_t>(p_.m, tile_.rows);
-            return;
-        }
-        while (rows_ > tile_.rows && p_.m < 2 * rows_ * kBlocks) rows_ -= tile_.rows;
+        rows_ = tile_.rows *
+                (work < kLittle ? tiles : std::clamp<std::int64_t>(tiles / kBlocks, 1, kRowTiles));
+        const std::int64_t fit =
+            kPackedBytes / (p_.k * static_cast<std::int64_t>(sizeof(T))) / tile_.columns;
+        width_ = std::max<std::int64_t>(fit, 8) * tile_.columns;
     }
 
     void run() {
-        const std::int64_t width = std::min(p_.n, kWidth);
+        const std::int64_t width = std::min(p_.n, width_);
         const std::int64_t panels = (width + tile_.columns - 1) / tile_.columns;
-        packed_b_ = thread_room<T, Room::right>(panels * tile_.columns * std::min(p_.k, kDepth));
-        for (column_ = 0; column_ < p_.n; column_ += kWidth) {
-            columns_ = std::min(kWidth, p_.n - column_);
-            for (depth_ = 0; depth_ < p_.k; depth_ += kDepth) {
-                depths_ = std::min(kDepth, p_.k - depth_);
-                runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 8, pack_b, this);
-                runtime::share_out((p_.m + rows_ - 1) / rows_, 1, multiply_rows, this);
-            }
+        packed_b_ = thread_room<T, Room::right>(panels * tile_.columns * p_.k);
+        for (column_ = 0; column_ < p_.n; column_ += width_) {
+            columns_ = std::min(width_, p_.n - column_);
+            runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b, this);
+            runtime::share_out((p_.m + rows_ - 1) / rows_, 1, multiply_rows, this);
         }
     }
 
    private:
+    /// Where the panels begin that hold b from this depth on.
+    T* panels_at(std::int64_t depth) const {
+        const std::int64_t padded = (columns_ + tile_.columns - 1) / tile_.columns * tile_.columns;
+        return packed_b_ + depth * padded;
+    }
+
     static void pack_b(void* data, std::int64_t begin, std::int64_t end) {
         auto& self = *static_cast<Multiplication*>(data);
+        const Product& p = self.p_;
         const int width = self.tile_.columns;
         const std::int64_t first = begin * width;
         const std::int64_t count = std::min(end * width, self.columns_) - first;
-        if (self.p_.windows != nullptr) {
-            pack_windows<T, From>(*self.p_.windows, self.column_ + first, count, self.depth_,
-                                  self.depths_, width, self.packed_b_ + first * self.depths_);
-            return;
+        for (std::int64_t depth = 0; depth < p.k; depth += kDepth) {
+            const std::int64_t depths = std::min(kDepth, p.k - depth);
+            T* to = self.panels_at(depth) + first * depths;
+            if (p.windows != nullptr) {
+                pack_windows<T, From>(*p.windows, self.column_ + first, count, depth, depths, width,
+                                      to);
+                continue;
+            }
+            const auto* from = static_cast<const From*>(p.b.data) +
+                               (self.column_ + first) * p.b.column_stride + depth * p.b.row_stride;
+            pack<T>(from, p.b.column_stride, p.b.row_stride, count, depths, width, to);
         }
-        const auto* from = static_cast<const From*>(self.p_.b.data) +
-                           (self.column_ + first) * self.p_.b.column_stride +
-                           self.depth_ * self.p_.b.row_stride;
-        pack<T>(from, self.p_.b.column_stride, self.p_.b.row_stride, count, self.depths_, width,
-                self.packed_b_ + first * self.depths_);
     }
 
     static void multiply_rows(void* data, std::int64_t begin, std::int64_t end) {
@@ -506,47 +512,57 @@ class Multiplication {
             self.multiply_block(block * self.rows_, std::min((block + 1) * self.rows_, self.p_.m));
     }
 
+    /// Some rows of the result: they stay in the cache while the sum goes deeper.
     void multiply_block(std::int64_t first, std::int64_t behind) {
         const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
         T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * kPitch);
-        const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
-                           depth_ * p_.a.column_stride;
-        pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths_, tile_.rows,
-                     packed_a);
+        for (std::int64_t depth = 0; depth < p_.k; depth += kDepth) {
+            const std::int64_t depths = std::min(kDepth, p_.k - depth);
+            const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
+                               depth * p_.a.column_stride;
+            pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths,
+                         tile_.rows, packed_a);
+            multiply_panels(first, behind, packed_a, panels_at(depth), depths, depth > 0);
+        }
+        auto* result = static_cast<T*>(p_.result);
+        if (finished_ && column_ + columns_ == p_.n)
+            finished_(first, behind, result + first * p_.n, p_.n);
+    }
+
+    void multiply_panels(std::int64_t first, std::int64_t behind, const T* packed_a,
+                         const T* panels, std::int64_t depths, bool adds) {
         auto* result = static_cast<T*>(p_.result);
         alignas(64) T edge[14 * 32];
         for (std::int64_t column = 0; column < columns_; column += tile_.columns) {
-            const T* b = packed_b_ + column * depths_;
+            const T* b = panels + column * depths;
             const std::int64_t width = std::min<std::int64_t>(tile_.columns, columns_ - column);
             for (std::int64_t row = first; row < behind; row += tile_.rows) {
                 const T* a = packed_a + (row - first) * kPitch;
                 const std::int64_t height = std::min<std::int64_t>(tile_.rows, behind - row);
                 T* at = result + row * p_.n + column_ + column;
                 if (width == tile_.columns && height == tile_.rows) {
-                    tile_.multiply(depths_, a, b, at, p_.n, depth_ > 0);
+                    tile_.multiply(depths, a, b, at, p_.n, adds);
                     continue;
                 }
-                tile_.multiply(depths_, a, b, edge, tile_.columns, false);
+                tile_.multiply(depths, a, b, edge, tile_.columns, false);
                 for (std::int64_t i = 0; i < height; ++i) {
                     for (std::int64_t j = 0; j < width; ++j) {
                         T& to = at[i * p_.n + j];
-                        to = depth_ > 0 ? to + edge[i * tile_.columns + j]
-                                        : edge[i * tile_.columns + j];
+                        const T sum = edge[i * tile_.columns + j];
+                        to = adds ? to + sum : sum;
                     }
                 }
             }
         }
-        if (finished_ && column_ + columns_ == p_.n && depth_ + depths_ == p_.k)
-            finished_(first, behind, result + first * p_.n, p_.n);
     }
 
     const Product& p_;
     const Finished& finished_;
     const Tile<T> tile_;
     std::int64_t rows_ = 0;
+    std::int64_t width_ = 0;  // columns that are packed at once
     T* packed_b_ = nullptr;
-    std::int64_t column_ = 0, columns_ = 0;
-    std::int64_t depth_ = 0, depths_ = 0;
+    std::int64_t column_ = 0, columns_ = 0;  // those that are
 };
 
 }  // namespace
