@@ -20,8 +20,10 @@ namespace {
 // A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
 // rows) in the second, all panels of b together in the third. Rows of a's panels are so far apart
 // that they do not meet in one place of the cache.
-constexpr std::int64_t kDepth = 320;
+constexpr std::int64_t kDepth = 512;
 constexpr int kPitch = kDepth + 16;
+// Rows of b's panel that are fetched before they are needed: panels come from the second cache.
+constexpr int kAhead = 32;
 
 /// The kernel: a tile of `Rows` x `Columns` of the result, += or = the product of two packed
 /// panels. Written on vectors of a fixed number of elements; the compiler makes of them what the
@@ -54,7 +56,10 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
     for (std::int64_t p = 0; p < k; ++p, a += kNext, b += Vectors * Lanes) {
         Vector row[Vectors];
 #pragma GCC unroll 4
-        for (int j = 0; j < Vectors; ++j) std::memcpy(&row[j], b + j * Lanes, sizeof(Vector));
+        for (int j = 0; j < Vectors; ++j) {
+            std::memcpy(&row[j], b + j * Lanes, sizeof(Vector));
+            __builtin_prefetch(b + (kAhead * Vectors + j) * Lanes);
+        }
 #pragma GCC unroll 32
         for (int i = 0; i < Rows; ++i) {
             const Vector factor = a[Pitch == 0 ? i : i * Pitch] - Vector{};
@@ -124,13 +129,13 @@ Tile<T> choose_row_tile() {
     }
 }
 
-constexpr std::int64_t kRowTiles = 8;  // of a block, at most
+constexpr std::int64_t kRowTiles = 4;  // of a block, at most
 // All panels of b that are packed at once.
 constexpr std::int64_t kPackedBytes = std::int64_t{32} << 20;
-// Products of fewer multiplications run on the calling thread; larger ones in about as many blocks,
-// so that threads end together.
+// Products of fewer multiplications run on the calling thread; larger ones in a multiple of so many
+// blocks, about equally large, so that threads end together.
 constexpr double kLittle = 1e5;
-constexpr std::int64_t kBlocks = 20;
+constexpr std::int64_t kBlocks = 8;
 
 template <class T, class From>
 T element(const From* at) {
@@ -459,10 +464,12 @@ class Multiplication {
    public:
     Multiplication(const Product& product, const Finished& finished)
         : p_(product), finished_(finished), tile_(choose_row_tile<T>()) {
-        const std::int64_t tiles = (p_.m + tile_.rows - 1) / tile_.rows;
+        tiles_ = (p_.m + tile_.rows - 1) / tile_.rows;
         const double work = static_cast<double>(p_.m) * static_cast<double>(p_.n * p_.k);
-        rows_ = tile_.rows *
-                (work < kLittle ? tiles : std::clamp<std::int64_t>(tiles / kBlocks, 1, kRowTiles));
+        if (work >= kLittle) {
+            const std::int64_t least = (tiles_ + kRowTiles - 1) / kRowTiles;
+            blocks_ = std::min(tiles_, (least + kBlocks - 1) / kBlocks * kBlocks);
+        }
         const std::int64_t fit =
             kPackedBytes / (p_.k * static_cast<std::int64_t>(sizeof(T))) / tile_.columns;
         width_ = std::max<std::int64_t>(fit, 8) * tile_.columns;
@@ -475,7 +482,7 @@ class Multiplication {
         for (column_ = 0; column_ < p_.n; column_ += width_) {
             columns_ = std::min(width_, p_.n - column_);
             runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b, this);
-            runtime::share_out((p_.m + rows_ - 1) / rows_, 1, multiply_rows, this);
+            runtime::share_out(blocks_, 1, multiply_rows, this);
         }
     }
 
@@ -508,8 +515,11 @@ class Multiplication {
 
     static void multiply_rows(void* data, std::int64_t begin, std::int64_t end) {
         auto& self = *static_cast<Multiplication*>(data);
+        const auto start = [&](std::int64_t block) {
+            return std::min(block * self.tiles_ / self.blocks_ * self.tile_.rows, self.p_.m);
+        };
         for (std::int64_t block = begin; block < end; ++block)
-            self.multiply_block(block * self.rows_, std::min((block + 1) * self.rows_, self.p_.m));
+            self.multiply_block(start(block), start(block + 1));
     }
 
     /// Some rows of the result: they stay in the cache while the sum goes deeper.
@@ -559,8 +569,9 @@ class Multiplication {
     const Product& p_;
     const Finished& finished_;
     const Tile<T> tile_;
-    std::int64_t rows_ = 0;
-    std::int64_t width_ = 0;  // columns that are packed at once
+    std::int64_t tiles_ = 0;   // of rows
+    std::int64_t blocks_ = 1;  // that they are cut into
+    std::int64_t width_ = 0;   // columns that are packed at once
     T* packed_b_ = nullptr;
     std::int64_t column_ = 0, columns_ = 0;  // those that are
 };

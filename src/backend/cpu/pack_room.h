@@ -2,6 +2,9 @@
 
 // Memory that products of matrices pack their operands into.
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -13,9 +16,14 @@ namespace lazuli::cpu {
 template <class T>
 struct Packed {
     explicit Packed(std::int64_t count) {
-        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 127) / 64 * 64;
-        data.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+        // Large ones in large pages: panels are read faster than small ones are looked up.
+        constexpr std::size_t kPage = std::size_t{2} << 20;
+        const std::size_t wanted = static_cast<std::size_t>(count) * sizeof(T);
+        const std::size_t unit = wanted >= kPage ? kPage : 64;
+        const std::size_t bytes = (wanted + unit - 1) / unit * unit;
+        data.reset(static_cast<T*>(std::aligned_alloc(unit, std::max(bytes, unit))));
         if (data == nullptr) throw OutOfMemory("no memory to pack a matrix", bytes, 0);
+        if (unit == kPage) (void)madvise(data.get(), bytes, MADV_HUGEPAGE);
     }
     struct Free {
         void operator()(T* p) const { std::free(p); }
