@@ -154,10 +154,15 @@ void pack(const From* from, std::int64_t across, std::int64_t along, std::int64_
     for (std::int64_t first = 0; first < count; first += width) {
         const std::int64_t here = std::min<std::int64_t>(width, count - first);
         const From* start = from + first * across;
-        if (across == 1 && here == width) {
+        if (across == 1) {
             for (std::int64_t p = 0; p < depth; ++p, to += width) {
                 const From* row = start + p * along;
-                for (int i = 0; i < width; ++i) to[i] = element<T>(row + i);
+                if (here == width) {
+                    for (int i = 0; i < width; ++i) to[i] = element<T>(row + i);
+                } else {
+                    for (std::int64_t i = 0; i < here; ++i) to[i] = element<T>(row + i);
+                    std::fill_n(to + here, width - here, T{});
+                }
             }
             continue;
         }
