@@ -3,12 +3,15 @@
 /// @file
 /// What a backend is: where buffers live and who runs programs on them.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lazuli/device.h"
@@ -33,9 +36,22 @@ class Buffer {
     /// Its size.
     std::size_t bytes() const { return bytes_; }
 
+    /// Says that its content is used again and again, as weights are: backends may keep what they
+    /// make of it.
+    void freeze() { frozen_.store(true, std::memory_order_release); }
+    /// Whether that was said.
+    bool is_frozen() const { return frozen_.load(std::memory_order_acquire); }
+    /// What was kept under a key, or null.
+    std::shared_ptr<Buffer> kept(std::uint64_t key) const;
+    /// Keeps what was made of it under a key, for as long as it lives.
+    void keep(std::uint64_t key, std::shared_ptr<Buffer> made);
+
    private:
     Device device_;
     std::size_t bytes_;
+    std::atomic<bool> frozen_{false};
+    mutable std::mutex keeping_;
+    std::vector<std::pair<std::uint64_t, std::shared_ptr<Buffer>>> kept_;
 };
 
 /// Shared ownership of a buffer.

@@ -127,6 +127,9 @@ class Tensor {
     bool is_materialized() const;
     /// How many unevaluated operations it stands on, itself included.
     std::size_t graph_size() const;
+    /// Evaluates it, and says that it is used again and again, as weights are: products keep it
+    /// packed, at the cost of a second copy. A view freezes what it is a view of.
+    const Tensor& freeze() const;
     /// Names it, for programs and printing. The name is no part of a program's identity.
     Tensor& name(std::string name);
     /// Its name, or nothing.

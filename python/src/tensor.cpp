@@ -200,6 +200,14 @@ PyObject* eval_method(PyObject* self, PyObject*) noexcept {
     });
 }
 
+PyObject* freeze_method(PyObject* self, PyObject*) noexcept {
+    return guarded([&] {
+        evaluate(tensor_of(self));
+        tensor_of(self).freeze();
+        return Py_NewRef(self);
+    });
+}
+
 PyObject* tolist(PyObject* self, PyObject*) noexcept {
     return guarded([&] {
         const Tensor& x = tensor_of(self);
@@ -217,6 +225,9 @@ PyObject* itself(PyObject* self, PyObject*) noexcept { return Py_NewRef(self); }
 PyMethodDef methods[] = {
     {"eval", eval_method, METH_NOARGS,
      "eval($self, /)\n--\n\nComputes it and what it needs, unless that was done; returns it."},
+    {"freeze", freeze_method, METH_NOARGS,
+     "freeze($self, /)\n--\n\nComputes it, and says that it is used again and again, as weights "
+     "are: products keep it packed."},
     {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element as a number of Python's."},
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists."},
     {"numpy", numpy_method, METH_NOARGS,

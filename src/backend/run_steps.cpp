@@ -12,19 +12,27 @@ class Run {
    public:
     Run(Backend& backend, const plan::Steps& steps, std::span<const Binding> params)
         : backend_(backend), steps_(steps), program_(steps.program), values_(program_.size()) {
-        for (std::size_t i = 0; i < params.size(); ++i) params_.push_back(dense(params[i], i));
+        for (std::size_t i = 0; i < params.size(); ++i) {
+            params_.push_back(dense(params[i], i));
+            owners_.push_back(params[i].dense ? params[i].buffer.get() : nullptr);
+        }
     }
 
     std::vector<BufferPtr> run(const Launch& launch) {
         std::vector<void*> buffers;
+        std::vector<Buffer*> owners;
         for (std::size_t i = 0; i < steps_.all.size(); ++i) {
             const plan::Step& step = steps_.all[i];
             for (const ValueRef output : step.outputs)
                 values_[output.index()] =
                     backend_.allocate(static_cast<std::size_t>(program_.spec(output).nbytes()));
             buffers.clear();
-            for (const ValueRef v : step.buffers) buffers.push_back(const_cast<void*>(data_of(v)));
-            if (!launch(i, buffers)) evaluate(step.outputs[0]);
+            owners.clear();
+            for (const ValueRef v : step.buffers) {
+                buffers.push_back(const_cast<void*>(data_of(v)));
+                owners.push_back(v.is_param() ? owners_[v.index()] : values_[v.index()].get());
+            }
+            if (!launch(i, {buffers, owners})) evaluate(step.outputs[0]);
             for (const std::uint32_t ended : step.dying) values_[ended] = nullptr;
         }
         return results();
@@ -78,6 +86,7 @@ class Run {
     const plan::Steps& steps_;
     const Program& program_;
     std::vector<const void*> params_;
+    std::vector<Buffer*> owners_;    // of parameters
     std::vector<BufferPtr> copies_;  // of parameters that are not dense
     std::vector<BufferPtr> values_;
 };

@@ -11,9 +11,15 @@
 
 namespace lazuli::backend {
 
-/// Runs a step of a plan: its number, and an address for each of its buffers. False where the
-/// backend leaves an operation without a kernel to its record.
-using Launch = std::function<bool(std::size_t step, std::span<void* const> buffers)>;
+/// The buffers of a step: where each is, and who owns it; nobody where a copy was made for the run.
+struct StepBuffers {
+    std::span<void* const> addresses;
+    std::span<Buffer* const> owners;
+};
+
+/// Runs a step of a plan, by its number. False where the backend leaves an operation without a
+/// kernel to its record.
+using Launch = std::function<bool(std::size_t step, const StepBuffers& buffers)>;
 
 /// Runs all steps in order.
 std::vector<BufferPtr> run_steps(Backend& backend, const plan::Steps& steps,

@@ -31,6 +31,8 @@ bool vectorizes_across(const Statement& loop);
 /// ones need.
 bool runs_in_tiles(const Statement& loop);
 constexpr std::int64_t kTileRows = 16;
+/// Outputs of this size are written past the cache, whole lines at a time where rows begin at one.
+constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kTileColumns = 64;
 
 /// How far an index moves when a variable does, where that is the same everywhere.

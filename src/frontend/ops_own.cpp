@@ -144,11 +144,14 @@ Tensor convolution(const Operand& x, const Operand& weight, const Ints& strides,
 Tensor attention(const Operand& x, const Operand& keys, const Operand& values, const Tensor& mask,
                  double scale, bool causal) {
     static const OpRef op("attention");
-    // A mask of truth values says what may be seen.
-    const double hidden = -std::numeric_limits<double>::infinity();
-    const bool chooses = mask.defined() && mask.dtype() == DType::boolean;
-    const Tensor added =
-        chooses ? select(mask, Tensor(0.0F), Tensor(hidden)).cast(DType::f32) : mask;
+    // A mask of truth values says what may be seen; it has no say in the result's type.
+    Tensor added = mask;
+    if (mask.defined() && mask.dtype() == DType::boolean) {
+        (void)shape_of("attention", x);
+        const DType type = static_cast<const ir::Node*>(x.node())->spec.dtype;
+        const double hidden = -std::numeric_limits<double>::infinity();
+        added = select(mask, 0.0, hidden).cast(is_floating(type) ? type : DType::f32);
+    }
     const Operand last(added);
     Call call(op);
     call.arg(x).arg(keys).arg(values);

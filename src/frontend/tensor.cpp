@@ -163,6 +163,13 @@ const Tensor& Tensor::eval() const {
     return *this;
 }
 
+const Tensor& Tensor::freeze() const {
+    eval();
+    const Node* owner = ir::owner_of(&require_node("freeze", *this));
+    if (owner->value != nullptr) owner->value->binding.buffer->freeze();
+    return *this;
+}
+
 void eval(std::span<const Tensor> tensors) {
     std::vector<Node*> nodes;
     for (const Tensor& t : tensors) nodes.push_back(&require_node("eval", t));

@@ -29,9 +29,6 @@ using codegen::StatementKind;
 using codegen::ValueId;
 using llvm::Value;
 
-// Outputs beyond this are written past the cache: they would push everything else out of it.
-constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
-
 bool is_float(DType dtype) { return kind(dtype) == lazuli::Kind::floating; }
 bool is_signed(DType dtype) {
     return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
@@ -414,7 +411,7 @@ class Emitter {
     bool is_streamed(const Statement& s) {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
-        if (!options_.streams || buffer.elements * size < kStreamBytes) return false;
+        if (!options_.streams || buffer.elements * size < codegen::kStreamBytes) return false;
         if (factor_ * size % 64 != 0) return false;
         const Expr rest = s.index->substitute([&](Expr v) -> std::optional<Expr> {
             if (v.node() != lane_variable_) return std::nullopt;

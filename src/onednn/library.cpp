@@ -27,9 +27,20 @@ dnnl::engine& engine() {
     return made;
 }
 
-/// The calling thread's, which works alone: threads are the caller's business.
+/// The calling thread works alone while this lives: threads are the caller's business, and what it
+/// told OpenMP before holds again behind it.
+class Alone {
+   public:
+    Alone() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+    ~Alone() { omp_set_num_threads(before_); }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    int before_;
+};
+
 dnnl::stream& stream() {
-    omp_set_num_threads(1);
     static thread_local dnnl::stream made(engine());
     return made;
 }
@@ -58,6 +69,7 @@ struct Layout {
     }
     void run(void* from, void* to) {
         if (!changes) return;
+        const Alone alone;
         memory a(given, engine(), from);
         memory b(wanted, engine(), to);
         change.execute(stream(), a, b);
@@ -87,7 +99,7 @@ void* lazuli_dnn_convolution(const LazuliDnnConvolution* wanted, LazuliDnnNeeds*
             dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
             any(wanted->x, type), any(wanted->w, type), any(wanted->y, type), list(wanted->strides),
             dilation, list(wanted->before), list(wanted->after));
-        omp_set_num_threads(1);
+        const Alone alone;
         auto out = std::make_unique<Convolution>();
         out->plan = dnnl::convolution_forward::primitive_desc(desc, attr, engine());
         out->primitive = dnnl::convolution_forward(out->plan);
@@ -116,6 +128,7 @@ void lazuli_dnn_lay_out_weights(void* convolution, const LazuliDnnMemory* m) {
 
 void lazuli_dnn_convolve(void* convolution, const LazuliDnnMemory* m) {
     auto& c = *static_cast<Convolution*>(convolution);
+    const Alone alone;
     void* x = c.image.changes ? m->image : const_cast<void*>(m->x);
     void* w = c.weights.changes ? m->weights : const_cast<void*>(m->w);
     void* y = c.result.changes ? m->result : m->y;
@@ -126,6 +139,13 @@ void lazuli_dnn_convolve(void* convolution, const LazuliDnnMemory* m) {
                    {DNNL_ARG_SCRATCHPAD, memory(c.plan.scratchpad_desc(), engine(), m->scratch)}});
     stream().wait();
     c.result.run(m->result, m->y);
+}
+
+int lazuli_dnn_same_image(const void* a, const void* b) {
+    return static_cast<const Convolution*>(a)->image.wanted ==
+                   static_cast<const Convolution*>(b)->image.wanted
+               ? 1
+               : 0;
 }
 
 void lazuli_dnn_drop(void* convolution) { delete static_cast<Convolution*>(convolution); }

@@ -61,5 +61,7 @@ __attribute__((visibility("default"))) void lazuli_dnn_lay_out_weights(
 /// Convolves what was laid out, and lays the result out as it is wanted.
 __attribute__((visibility("default"))) void lazuli_dnn_convolve(void* convolution,
                                                                 const LazuliDnnMemory* memory);
+/// Whether two convolutions want the image laid out in the same way.
+__attribute__((visibility("default"))) int lazuli_dnn_same_image(const void* a, const void* b);
 __attribute__((visibility("default"))) void lazuli_dnn_drop(void* convolution);
 }

@@ -236,13 +236,12 @@ std::optional<Contraction> find_contraction(const Program& program, const codege
         const std::set<Number> part = cone(program, group, output, *found);
         behind.insert(part.begin(), part.end());
     }
-    const bool alone = group.outputs.size() == 1 && group.outputs[0] == out.product;
-    if (!alone) {
-        if (std::find(group.outputs.begin(), group.outputs.end(), out.product) !=
-            group.outputs.end())
-            return std::nullopt;  // stored as it is and worked on as well
-        out.epilogue = {{behind.begin(), behind.end()}, group.outputs};
+    // Somebody may want the product itself as well: then it is read back while it is in the cache.
+    std::vector<ValueRef> others;
+    for (const ValueRef output : group.outputs) {
+        if (!(output == out.product)) others.push_back(output);
     }
+    if (!others.empty()) out.epilogue = {{behind.begin(), behind.end()}, others};
     return out;
 }
 

@@ -37,7 +37,7 @@ struct Contraction {
     ProductAxis depth;    // summed over
     // In place of the right operand's columns and depth, where these are windows over images.
     std::optional<Windows> windows;
-    codegen::Group epilogue;  // reads the product; without operations: the product is the output
+    codegen::Group epilogue;  // reads the product; without operations: the product is all
 };
 
 /// The group as a contraction, where it is one product whose axes are single steps through memory,

@@ -218,6 +218,22 @@ MemoryStats memory_stats() {
             .spare = runtime::spare().held()};
 }
 
+std::shared_ptr<Buffer> Buffer::kept(std::uint64_t key) const {
+    const std::scoped_lock lock(keeping_);
+    for (const auto& [known, made] : kept_) {
+        if (known == key) return made;
+    }
+    return nullptr;
+}
+
+void Buffer::keep(std::uint64_t key, std::shared_ptr<Buffer> made) {
+    const std::scoped_lock lock(keeping_);
+    for (const auto& [known, there] : kept_) {
+        if (known == key) return;  // another thread was faster
+    }
+    kept_.emplace_back(key, std::move(made));
+}
+
 BufferPtr allocate_host(Device device, std::size_t bytes) {
     using namespace runtime;
     if (bytes > SIZE_MAX - 2 * kAlignment)

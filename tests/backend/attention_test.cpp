@@ -82,6 +82,15 @@ TEST(Attention, MasksBatchesAndTypes) {
     }
 }
 
+TEST(Attention, AMaskOfTruthValuesHasNoSayInTypeAndPlace) {
+    const Tensor q = ones({5, 4}).cast(f16).to(Device());
+    const Tensor seen = (iota({5, 5}, 1) < 3).to(Device());
+    const Tensor out = attention(q, q, q, seen);
+    EXPECT_EQ(out.dtype(), f16);
+    EXPECT_EQ(out.device(), Device());
+    out.eval();
+}
+
 TEST(Attention, AMaskOfTruthValuesHides) {
     const Tensor q = key(1).random_uniform({5, 4});
     const Tensor k = key(2).random_uniform({7, 4});

@@ -19,8 +19,9 @@ void expect_same(const std::vector<Shape>& shapes, DType dtype, std::int64_t ter
     std::vector<Tensor> plain;
     std::vector<Tensor> there;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-        plain.push_back(key(100 + i).random_uniform(shapes[i]).cast(f64).to(Device()) * 2.0 - 1.0);
-        plain.back() = plain.back().cast(dtype).eval();
+        // Whole numbers, whose sums are exact whatever their order: a product is right or wrong.
+        const Tensor whole = (key(100 + i).random_uniform(shapes[i]) * 9.0).cast(i32) - 4;
+        plain.push_back(whole.cast(dtype).to(Device()).eval());
         there.push_back(plain.back().to(Device("cpu")));
     }
     const std::vector<double> want = make(plain).cast(f64).to_vector<double>();
@@ -142,6 +143,47 @@ TEST(Contraction, EpiloguesThatReadOtherRows) {
     }
     expect_same({{40, 40, 30}, {40, 30, 50}, {40, 40, 50}}, f32, 30,
                 [](const auto& t) { return t[0].matmul(t[1]).permute({1, 0, 2}) + t[2]; });
+}
+
+TEST(Contraction, AProductThatIsHeldIsStoredBesideWhatIsMadeOfIt) {
+    for (const DType dtype : {f32, f64, bf16}) {
+        const Tensor x = key(1).random_uniform({40, 60}).cast(dtype).to(Device("cpu"));
+        const Tensor w = key(2).random_uniform({60, 50}).cast(dtype).to(Device("cpu"));
+        eval(x, w);
+        const auto both = [&] {
+            const Tensor product = x.matmul(w);
+            const Tensor made = (product * 0.5).tanh();
+            made.eval();
+            EXPECT_TRUE(product.is_materialized());
+            return std::pair(product, made);
+        };
+        const auto [product, made] = both();
+        const Tensor again = x.matmul(w);
+        EXPECT_NE((again * 0.5).tanh().explanation().kernels[0].how, "machine code");
+        EXPECT_EQ(product.cast(f64).to_vector<double>(),
+                  (x.matmul(w)).eval().cast(f64).to_vector<double>());
+        EXPECT_EQ(made.cast(f64).to_vector<double>(),
+                  (product * 0.5).tanh().eval().cast(f64).to_vector<double>());
+    }
+}
+
+TEST(Contraction, LargeResultsWhoseRowsBeginAnywhere) {
+    // They are written past the cache, whole lines at a time.
+    expect_same({{4300, 8}, {8, 1001}}, f32, 8, [](const auto& t) { return -t[0].matmul(t[1]); });
+    expect_same({{3, 1450, 8}, {3, 8, 1001}}, f32, 8,
+                [](const auto& t) { return t[0].matmul(t[1]) * 0.5; });
+}
+
+TEST(Contraction, ABadPositionBehindAProductIsSeen) {
+    set_quick_start(false);
+    const Device cpu("cpu");
+    const Tensor a = ones({64, 8}).to(cpu);
+    const Tensor b = ones({8, 32}).to(cpu);
+    const Tensor table = ones({10, 32}).to(cpu);
+    const Tensor where = (iota({64}, 0) * 2).to(cpu);
+    eval(a, b, table, where);
+    EXPECT_THROW((a.matmul(b) + table.gather(where)).eval(), ExecutionError);
+    set_quick_start(true);
 }
 
 TEST(Contraction, OfWhichNothingIsLeft) {

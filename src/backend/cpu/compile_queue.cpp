@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace lazuli::cpu {
@@ -61,20 +62,26 @@ class Queue {
    private:
     void start() {
         if (working_) return;
-        working_ = true;
-        std::thread([this] { work(); }).detach();
+        try {
+            std::thread([this] { work(); }).detach();
+            working_ = true;
+        } catch (const std::system_error&) {
+            // No thread to be had: kernels are interpreted until the next one is asked for.
+        }
     }
     void work() {
         std::unique_lock lock(mutex_);
         while (!jobs_.empty() && !stopped_) {
             const std::function<void()> job = std::move(jobs_.front());
             jobs_.pop_front();
+            ++inside_;  // a fork does not come between taking a job and doing it
             lock.unlock();
             job();
             // What was registered last is done first, and the compiler makes objects of its own
             // while it works, most of them at first.
             if (++done_ <= kFirstJobs) std::atexit(stop_queue);
             lock.lock();
+            if (--inside_ == 0) changed_->notify_all();
         }
         working_ = false;
         changed_->notify_all();

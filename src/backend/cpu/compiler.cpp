@@ -182,7 +182,6 @@ std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel) {
     }
     run_behind([wanted = std::weak_ptr(compiled)] {
         try {
-            const InsideCompiler within;
             if (const auto still = wanted.lock()) still->make();
         } catch (const std::exception& e) {
             tell(e);

@@ -45,6 +45,13 @@ std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std
     };
     look(look, kernel.body);
     if (!where || !in_place) return 0;
+    // Large results are written past the cache, whole lines at a time: rows must begin at one.
+    for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+        const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
+        if (buffer.written && buffer.elements * size >= codegen::kStreamBytes &&
+            columns * size % 64 != 0)
+            return 0;
+    }
     // A loop over columns steps by 1 as well, but not as often.
     const auto step = codegen::step_along(*where, counter);
     const std::int64_t steps = loop.counts[0].size.constant().value_or(0);
@@ -153,8 +160,8 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     return out;
 }
 
-void ContractionStep::multiply_batch(const char* left, const char* right, char* result,
-                                     std::int64_t batch,
+void ContractionStep::multiply_batch(const char* left, const char* right, Buffer* right_owner,
+                                     char* result, std::int64_t batch,
                                      std::span<void* const> epilogue_buffers) const {
     const auto size = static_cast<std::int64_t>(size_of(dtype_));
     std::int64_t left_offset = sides_[0].operand.offset;
@@ -181,6 +188,7 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
         .a = {left + left_offset * size, plan_.rows.left, plan_.depth.left},
         .b = {right + right_offset * size, plan_.depth.right, plan_.columns.right},
         .windows = plan_.windows ? &windows : nullptr,
+        .b_owner = plan_.windows ? nullptr : right_owner,
         .result = rounds ? nullptr : own,
     };
     if (epilogue_buffers.empty() && !rounds) return multiply(product);
@@ -195,10 +203,11 @@ void ContractionStep::multiply_batch(const char* left, const char* right, char* 
                  epilogue_->code()->parts()[0].run(
                      epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
                      (batch * m + behind) * steps_a_row_, values.data(), status.data());
+                 if (status[0] != 0) throw_bad_index(status);
              });
 }
 
-void ContractionStep::run(std::span<void* const> buffers) const {
+void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* const> owners) const {
     Scratch scratch;
     const auto address = [&](ValueRef v) -> void* {
         const auto at = std::find(buffers_.begin(), buffers_.end(), v);
@@ -206,10 +215,14 @@ void ContractionStep::run(std::span<void* const> buffers) const {
         return buffers[static_cast<std::size_t>(at - buffers_.begin())];
     };
     const char* operands[2];
+    Buffer* frozen[2] = {nullptr, nullptr};  // whose content is used again and again
     for (std::size_t side = 0; side < 2; ++side) {
         const Side& s = sides_[side];
         if (!s.prologue) {
             operands[side] = static_cast<const char*>(address(s.operand.value));
+            const auto at = std::find(buffers_.begin(), buffers_.end(), s.operand.value);
+            Buffer* owner = owners[static_cast<std::size_t>(at - buffers_.begin())];
+            if (owner != nullptr && owner->is_frozen()) frozen[side] = owner;
             continue;
         }
         char* room = take(scratch, s.bytes);
@@ -223,24 +236,28 @@ void ContractionStep::run(std::span<void* const> buffers) const {
     for (const plan::ProductAxis& axis : plan_.batch) batches *= axis.size;
     char* result = nullptr;
     std::vector<void*> behind;
-    if (epilogue_) {
+    const bool stored =
+        std::find(buffers_.begin(), buffers_.end(), plan_.product) != buffers_.end();
+    if (!stored) {
         result = take(scratch, batches * plan_.rows.size * plan_.columns.size *
                                    static_cast<std::int64_t>(size_of(dtype_)));
-        for (const ValueRef v : epilogue_->buffers)
-            behind.push_back(v == plan_.product ? result : address(v));
     } else {
         result = static_cast<char*>(address(plan_.product));
+    }
+    if (epilogue_) {
+        for (const ValueRef v : epilogue_->buffers)
+            behind.push_back(v == plan_.product ? result : address(v));
     }
     if (dnn_ != nullptr) {
         const auto size = static_cast<std::int64_t>(size_of(dtype_));
         dnn_->run(operands[1] + sides_[1].operand.offset * size,
-                  operands[0] + sides_[0].operand.offset * size, result);
+                  operands[0] + sides_[0].operand.offset * size, frozen[0], result);
         if (epilogue_) launch(*epilogue_, behind);
         return;
     }
     const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
     for (std::int64_t batch = 0; batch < batches; ++batch)
-        multiply_batch(operands[0], operands[1], result, batch,
+        multiply_batch(operands[0], operands[1], frozen[1], result, batch,
                        in_cache ? std::span<void* const>(behind) : std::span<void* const>());
     if (epilogue_ && !in_cache) launch(*epilogue_, behind);
 }

@@ -32,8 +32,8 @@ class ContractionStep {
     /// None where the group is no contraction that is multiplied here.
     static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step);
 
-    /// Runs it; `buffers` are the step's.
-    void run(std::span<void* const> buffers) const;
+    /// Runs it; `buffers` are the step's, and `owners` who owns each, or null.
+    void run(std::span<void* const> buffers, std::span<Buffer* const> owners) const;
     bool is_convolution() const { return plan_.windows.has_value(); }
     /// Whether oneDNN computes it.
     bool uses_library() const { return dnn_ != nullptr; }
@@ -44,8 +44,8 @@ class ContractionStep {
         std::optional<Runnable> prologue;
         std::int64_t bytes = 0;  // of what the prologue makes
     };
-    void multiply_batch(const char* left, const char* right, char* result, std::int64_t batch,
-                        std::span<void* const> epilogue_buffers) const;
+    void multiply_batch(const char* left, const char* right, Buffer* right_owner, char* result,
+                        std::int64_t batch, std::span<void* const> epilogue_buffers) const;
 
     plan::Contraction plan_;
     std::vector<ValueRef> buffers_;  // the step's

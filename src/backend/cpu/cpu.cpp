@@ -61,20 +61,19 @@ class Cpu final : public HostBackend {
     }
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
-        return run_steps(*this, steps, params,
-                         [&](std::size_t step, std::span<void* const> buffers) {
-                             const Prepared::Way& way = ways[step];
-                             if (way.contraction != nullptr) {
-                                 way.contraction->run(buffers);
-                             } else if (way.attention != nullptr) {
-                                 way.attention->run(buffers);
-                             } else if (way.kernel.kernel != nullptr) {
-                                 cpu::launch(way.kernel, buffers);
-                             } else {
-                                 return false;
-                             }
-                             return true;
-                         });
+        return run_steps(*this, steps, params, [&](std::size_t step, const StepBuffers& buffers) {
+            const Prepared::Way& way = ways[step];
+            if (way.contraction != nullptr) {
+                way.contraction->run(buffers.addresses, buffers.owners);
+            } else if (way.attention != nullptr) {
+                way.attention->run(buffers.addresses);
+            } else if (way.kernel.kernel != nullptr) {
+                cpu::launch(way.kernel, buffers.addresses);
+            } else {
+                return false;
+            }
+            return true;
+        });
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
         std::vector<std::string> out = static_cast<const Prepared*>(prepared)->steps.lines();

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "backend/cpu/modules.h"
 #include "base/env.h"
+#include "base/hash.h"
 #include "lazuli/backend.h"
 #include "onednn/library.h"
 #include "runtime/pool.h"
@@ -21,6 +23,7 @@ struct Library {
     decltype(&lazuli_dnn_lay_out_image) lay_out_image = nullptr;
     decltype(&lazuli_dnn_lay_out_weights) lay_out_weights = nullptr;
     decltype(&lazuli_dnn_convolve) convolve = nullptr;
+    decltype(&lazuli_dnn_same_image) same_image = nullptr;
     decltype(&lazuli_dnn_drop) drop = nullptr;
 };
 
@@ -41,7 +44,8 @@ const Library* library() {
         if (handle == nullptr || !find(out->convolution, "lazuli_dnn_convolution") ||
             !find(out->lay_out_image, "lazuli_dnn_lay_out_image") ||
             !find(out->lay_out_weights, "lazuli_dnn_lay_out_weights") ||
-            !find(out->convolve, "lazuli_dnn_convolve") || !find(out->drop, "lazuli_dnn_drop")) {
+            !find(out->convolve, "lazuli_dnn_convolve") || !find(out->drop, "lazuli_dnn_drop") ||
+            !find(out->same_image, "lazuli_dnn_same_image")) {
             const char* why = dlerror();
             fmt::print(stderr, "lazuli: oneDNN is there and cannot be used: {}\n",
                        why != nullptr ? why : place.string());
@@ -76,6 +80,7 @@ struct DnnConvolution::Impl {
     std::size_t image_bytes = 0;    // as the library wants it; the same for all parts
     std::size_t weights_bytes = 0;  // of all parts
     std::size_t part_bytes = 0;     // of results and scratch of a part
+    std::uint64_t form = 0;         // what decides how weights are laid out
 
     ~Impl() {
         for (const Part& part : parts) library()->drop(part.convolution);
@@ -148,11 +153,14 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
         Impl::Part part;
         part.first = first;
         part.convolution = library()->convolution(&c, &part.needs);
+        std::uint64_t words[sizeof c / sizeof(std::uint64_t)];
+        static_assert(sizeof words == sizeof c);
+        std::memcpy(words, &c, sizeof c);
+        for (const std::uint64_t word : words) impl.form = hash_mix(impl.form, word);
         if (part.convolution == nullptr) return nullptr;
         impl.parts.push_back(part);
         // Parts that want the image differently would each lay it out.
-        if (!impl.parts.empty() && part.needs.image_bytes != impl.parts[0].needs.image_bytes)
-            return nullptr;
+        if (library()->same_image(part.convolution, impl.parts[0].convolution) == 0) return nullptr;
         impl.image_bytes = part.needs.image_bytes;
         impl.weights_bytes += (part.needs.weight_bytes + 63) / 64 * 64;
         impl.part_bytes = std::max(impl.part_bytes, (part.needs.result_bytes + 63) / 64 * 64 +
@@ -161,7 +169,8 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
     return out;
 }
 
-void DnnConvolution::run(const void* image, const void* weights, void* result) const {
+void DnnConvolution::run(const void* image, const void* weights, Buffer* frozen,
+                         void* result) const {
     const Impl& impl = *impl_;
     const auto count = static_cast<std::int64_t>(impl.parts.size());
     const auto room = [](std::size_t bytes) {
@@ -169,11 +178,19 @@ void DnnConvolution::run(const void* image, const void* weights, void* result) c
     };
     const std::size_t image_room = (impl.image_bytes + 63) / 64 * 64;
     const BufferPtr images = room(image_room * static_cast<std::size_t>(impl.images));
-    const BufferPtr laid_out = room(impl.weights_bytes);
+    const bool keeps = frozen != nullptr && impl.weights_bytes > 0;
+    const std::uint64_t key =
+        keeps ? hash_mix(impl.form, reinterpret_cast<std::uintptr_t>(weights) -
+                                        reinterpret_cast<std::uintptr_t>(frozen->host_data()))
+              : 0;
+    BufferPtr laid_out = keeps ? frozen->kept(key) : nullptr;
+    const bool is_laid_out = laid_out != nullptr;
+    if (!is_laid_out) laid_out = room(impl.weights_bytes);
     struct Call {
         const Impl& impl;
+        bool is_laid_out;
         std::vector<LazuliDnnMemory> memory;  // a part of an image each
-    } call{impl, {}};
+    } call{impl, is_laid_out, {}};
     for (std::int64_t i = 0; i < impl.images; ++i) {
         std::size_t at = 0;
         for (const Impl::Part& part : impl.parts) {
@@ -197,6 +214,7 @@ void DnnConvolution::run(const void* image, const void* weights, void* result) c
             const std::size_t parts = c.impl.parts.size();
             for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
                 if (i < parts) {
+                    if (c.is_laid_out) continue;
                     library()->lay_out_weights(c.impl.parts[i].convolution, &c.memory[i]);
                 } else {
                     library()->lay_out_image(c.impl.parts[0].convolution,
@@ -205,6 +223,7 @@ void DnnConvolution::run(const void* image, const void* weights, void* result) c
             }
         },
         &call);
+    if (keeps && !is_laid_out) frozen->keep(key, laid_out);
     runtime::share_out(
         impl.images * count, 1,
         [](void* data, std::int64_t begin, std::int64_t end) {

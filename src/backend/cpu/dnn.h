@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "lazuli/backend.h"
 #include "plan/contraction.h"
 
 namespace lazuli::cpu {
@@ -18,8 +19,8 @@ class DnnConvolution {
     DnnConvolution& operator=(const DnnConvolution&) = delete;
 
     /// Convolves. Addresses are those of the operands' first elements, offsets included; the result
-    /// is dense.
-    void run(const void* image, const void* weights, void* result) const;
+    /// is dense. Weights that are frozen are kept with their owner as the library wants them.
+    void run(const void* image, const void* weights, Buffer* frozen, void* result) const;
 
    private:
     DnnConvolution() = default;

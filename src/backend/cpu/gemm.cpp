@@ -9,6 +9,7 @@
 #include "backend/cpu/gemm_tile.h"
 #include "backend/cpu/pack_room.h"
 #include "base/convert.h"
+#include "base/hash.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
 #include "runtime/pool.h"
@@ -20,7 +21,7 @@ namespace {
 // A panel of b (kDepth x a tile's width) stays in the first cache, a block of a (kDepth x some
 // rows) in the second, all panels of b together in the third. Rows of a's panels are so far apart
 // that they do not meet in one place of the cache.
-constexpr std::int64_t kDepth = 512;
+constexpr std::int64_t kDepth = 320;
 constexpr int kPitch = kDepth + 16;
 // Rows of b's panel that are fetched before they are needed: panels come from the second cache.
 constexpr int kAhead = 32;
@@ -132,6 +133,7 @@ Tile<T> choose_row_tile() {
 constexpr std::int64_t kRowTiles = 4;  // of a block, at most
 // All panels of b that are packed at once.
 constexpr std::int64_t kPackedBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kDeep = kDepth * 128;  // and how far down at once
 // Products of fewer multiplications run on the calling thread; larger ones in a multiple of so many
 // blocks, about equally large, so that threads end together.
 constexpr double kLittle = 1e5;
@@ -471,23 +473,39 @@ class Multiplication {
         : p_(product), finished_(finished), tile_(choose_row_tile<T>()) {
         tiles_ = (p_.m + tile_.rows - 1) / tile_.rows;
         const double work = static_cast<double>(p_.m) * static_cast<double>(p_.n * p_.k);
-        if (work >= kLittle) {
-            const std::int64_t least = (tiles_ + kRowTiles - 1) / kRowTiles;
-            blocks_ = std::min(tiles_, (least + kBlocks - 1) / kBlocks * kBlocks);
-        }
+        const std::int64_t least = (tiles_ + kRowTiles - 1) / kRowTiles;
+        blocks_ = std::min(tiles_, (least + kBlocks - 1) / kBlocks * kBlocks);
+        grain_ = work < kLittle ? blocks_ : 1;
+        deep_ = std::min(p_.k, kDeep);
         const std::int64_t fit =
-            kPackedBytes / (p_.k * static_cast<std::int64_t>(sizeof(T))) / tile_.columns;
+            kPackedBytes / (deep_ * static_cast<std::int64_t>(sizeof(T))) / tile_.columns;
         width_ = std::max<std::int64_t>(fit, 8) * tile_.columns;
     }
 
     void run() {
         const std::int64_t width = std::min(p_.n, width_);
         const std::int64_t panels = (width + tile_.columns - 1) / tile_.columns;
-        packed_b_ = thread_room<T, Room::right>(panels * tile_.columns * p_.k);
+        const std::int64_t elements = panels * tile_.columns * deep_;
+        // Packed once for all, where it is kept and one packing is all.
+        const bool keeps = p_.b_owner != nullptr && p_.n <= width_ && p_.k <= deep_;
+        const std::uint64_t key =
+            keeps ? packed_key(p_, static_cast<std::uint64_t>(tile_.columns) * sizeof(T)) : 0;
+        BufferPtr kept = keeps ? p_.b_owner->kept(key) : nullptr;
+        const bool is_packed = kept != nullptr;
+        if (keeps && !is_packed)
+            kept = allocate_host(Device(), static_cast<std::size_t>(elements) * sizeof(T));
+        packed_b_ =
+            keeps ? static_cast<T*>(kept->host_mutable()) : thread_room<T, Room::right>(elements);
         for (column_ = 0; column_ < p_.n; column_ += width_) {
             columns_ = std::min(width_, p_.n - column_);
-            runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b, this);
-            runtime::share_out(blocks_, 1, multiply_rows, this);
+            for (top_ = 0; top_ < p_.k; top_ += deep_) {
+                bottom_ = std::min(top_ + deep_, p_.k);
+                if (!is_packed)
+                    runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b,
+                                       this);
+                if (keeps && !is_packed) p_.b_owner->keep(key, kept);
+                runtime::share_out(blocks_, grain_, multiply_rows, this);
+            }
         }
     }
 
@@ -495,7 +513,7 @@ class Multiplication {
     /// Where the panels begin that hold b from this depth on.
     T* panels_at(std::int64_t depth) const {
         const std::int64_t padded = (columns_ + tile_.columns - 1) / tile_.columns * tile_.columns;
-        return packed_b_ + depth * padded;
+        return packed_b_ + (depth - top_) * padded;
     }
 
     static void pack_b(void* data, std::int64_t begin, std::int64_t end) {
@@ -504,8 +522,8 @@ class Multiplication {
         const int width = self.tile_.columns;
         const std::int64_t first = begin * width;
         const std::int64_t count = std::min(end * width, self.columns_) - first;
-        for (std::int64_t depth = 0; depth < p.k; depth += kDepth) {
-            const std::int64_t depths = std::min(kDepth, p.k - depth);
+        for (std::int64_t depth = self.top_; depth < self.bottom_; depth += kDepth) {
+            const std::int64_t depths = std::min(kDepth, self.bottom_ - depth);
             T* to = self.panels_at(depth) + first * depths;
             if (p.windows != nullptr) {
                 pack_windows<T, From>(*p.windows, self.column_ + first, count, depth, depths, width,
@@ -531,8 +549,8 @@ class Multiplication {
     void multiply_block(std::int64_t first, std::int64_t behind) {
         const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
         T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * kPitch);
-        for (std::int64_t depth = 0; depth < p_.k; depth += kDepth) {
-            const std::int64_t depths = std::min(kDepth, p_.k - depth);
+        for (std::int64_t depth = top_; depth < bottom_; depth += kDepth) {
+            const std::int64_t depths = std::min(kDepth, bottom_ - depth);
             const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
                                depth * p_.a.column_stride;
             pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths,
@@ -540,7 +558,7 @@ class Multiplication {
             multiply_panels(first, behind, packed_a, panels_at(depth), depths, depth > 0);
         }
         auto* result = static_cast<T*>(p_.result);
-        if (finished_ && column_ + columns_ == p_.n)
+        if (finished_ && column_ + columns_ == p_.n && bottom_ == p_.k)
             finished_(first, behind, result + first * p_.n, p_.n);
     }
 
@@ -574,9 +592,12 @@ class Multiplication {
     const Product& p_;
     const Finished& finished_;
     const Tile<T> tile_;
-    std::int64_t tiles_ = 0;   // of rows
-    std::int64_t blocks_ = 1;  // that they are cut into
-    std::int64_t width_ = 0;   // columns that are packed at once
+    std::int64_t tiles_ = 0;             // of rows
+    std::int64_t blocks_ = 1;            // that they are cut into
+    std::int64_t grain_ = 1;             // blocks that a thread takes at once
+    std::int64_t width_ = 0;             // columns of b that are packed at once
+    std::int64_t deep_ = 0;              // and rows
+    std::int64_t top_ = 0, bottom_ = 0;  // the rows that are
     T* packed_b_ = nullptr;
     std::int64_t column_ = 0, columns_ = 0;  // those that are
 };
@@ -586,6 +607,15 @@ class Multiplication {
 bool multiplies(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 ||
            dtype == DType::f64;
+}
+
+std::uint64_t packed_key(const Product& p, std::uint64_t form) {
+    const auto start = reinterpret_cast<std::uintptr_t>(p.b_owner->host_data());
+    const auto here = reinterpret_cast<std::uintptr_t>(p.b.data);
+    std::uint64_t key = hash_mix(form, here - start);
+    for (const std::int64_t part : {p.b.row_stride, p.b.column_stride, p.k, p.n})
+        key = hash_mix(key, static_cast<std::uint64_t>(part));
+    return hash_mix(key, static_cast<std::uint64_t>(p.dtype));
 }
 
 void multiply(const Product& product, const Finished& finished) {

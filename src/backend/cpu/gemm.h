@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "lazuli/backend.h"
 #include "lazuli/dtype.h"
 #include "plan/windows.h"
 
@@ -33,6 +34,7 @@ struct Product {
     MatrixView a;
     MatrixView b;
     const WindowView* windows = nullptr;  // in place of b
+    Buffer* b_owner = nullptr;            // of b's memory, where b is kept packed with it
     void* result = nullptr;               // of f64 for f64, else of f32; f16 and bf16 need none
 };
 
@@ -45,6 +47,10 @@ using Finished = std::function<void(std::int64_t first, std::int64_t behind, con
 bool multiplies(DType dtype);
 /// The type of the result's elements.
 inline DType product_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+/// Under which b is kept packed with its owner: where it lies in that, its strides and sizes, and
+/// the form it is packed into.
+std::uint64_t packed_key(const Product& product, std::uint64_t form);
 
 /// Multiplies, on all threads.
 void multiply(const Product& product, const Finished& finished = {});

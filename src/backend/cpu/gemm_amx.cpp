@@ -29,6 +29,7 @@ constexpr std::int64_t kDeep = 32;             // elements of a row of a tile
 constexpr std::int64_t kTile = kEdge * kDeep;  // elements
 // Rows of a of this depth stay in the first cache while all of b passes by.
 constexpr std::int64_t kDepth = 512;
+constexpr std::int64_t kLargeRoom = std::int64_t{32} << 20;  // elements
 constexpr std::int64_t kRows = 128;  // of a block: its sums stay in the second cache
 
 using Bits = std::uint16_t;  // of an element
@@ -150,6 +151,15 @@ __attribute__((target("amx-tile"))) void begin_tiles() {
 }
 __attribute__((target("amx-tile"))) void end_tiles() { _tile_release(); }
 
+/// The registers are this thread's while it lives.
+class Tiles {
+   public:
+    Tiles() { begin_tiles(); }
+    ~Tiles() { end_tiles(); }
+    Tiles(const Tiles&) = delete;
+    Tiles& operator=(const Tiles&) = delete;
+};
+
 class TileMultiplication {
    public:
     TileMultiplication(const Product& product, const Finished& finished)
@@ -163,8 +173,17 @@ class TileMultiplication {
     }
 
     void run() {
-        packed_b_ = thread_room<Bits, Room::right>(depth_ * width_);
-        runtime::share_out(width_ / kEdge, 4, pack_b, this);
+        constexpr std::uint64_t kForm = 0x616d78;
+        const std::uint64_t key = p_.b_owner != nullptr ? packed_key(p_, kForm) : 0;
+        BufferPtr kept = p_.b_owner != nullptr ? p_.b_owner->kept(key) : nullptr;
+        const bool is_packed = kept != nullptr;
+        if (p_.b_owner != nullptr && !is_packed)
+            kept =
+                allocate_host(Device(), static_cast<std::size_t>(depth_ * width_) * sizeof(Bits));
+        packed_b_ = kept != nullptr ? static_cast<Bits*>(kept->host_mutable())
+                                    : thread_room<Bits, Room::right>(depth_ * width_);
+        if (!is_packed) runtime::share_out(width_ / kEdge, 4, pack_b, this);
+        if (p_.b_owner != nullptr && !is_packed) p_.b_owner->keep(key, kept);
         runtime::share_out((p_.m + rows_ - 1) / rows_, 1, multiply_rows, this);
     }
 
@@ -186,11 +205,10 @@ class TileMultiplication {
 
     static void multiply_rows(void* data, std::int64_t begin, std::int64_t end) {
         auto& self = *static_cast<TileMultiplication*>(data);
-        begin_tiles();
+        const Tiles tiles;
         for (std::int64_t block = begin; block < end; ++block)
             self.multiply_block_of_rows(block * self.rows_,
                                         std::min((block + 1) * self.rows_, self.p_.m));
-        end_tiles();
     }
 
     void multiply_block_of_rows(std::int64_t first, std::int64_t behind) {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "backend/cpu/compile_queue.h"
 #include "backend/cpu/modules.h"
 #include "base/env.h"
 #include "jit/compile.h"
@@ -61,6 +63,8 @@ const Module& module() {
         out.free = reinterpret_cast<LazuliFree>(dlsym(handle, "lazuli_jit_free"));
         if (out.compile == nullptr || out.free == nullptr)
             throw InternalError(module_file().path.string() + " is no compiler of kernels");
+        // What was registered last is done first: the compiler is not taken down while it works.
+        std::atexit(stop_queue);
         return out;
     }();
     return opened;

@@ -25,9 +25,9 @@ class Interpreter final : public HostBackend {
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
         const auto& steps = *static_cast<const plan::Steps*>(prepared);
         return run_steps(*this, steps, params,
-                         [&](std::size_t step, std::span<void* const> buffers) {
+                         [&](std::size_t step, const StepBuffers& buffers) {
                              if (steps.all[step].kernel == nullptr) return false;
-                             codegen::interpret(*steps.all[step].kernel, buffers);
+                             codegen::interpret(*steps.all[step].kernel, buffers.addresses);
                              return true;
                          });
     }
