@@ -9,6 +9,7 @@
 #include "backend/cpu/gemm_tile.h"
 #include "backend/cpu/pack_room.h"
 #include "base/convert.h"
+#include "base/env.h"
 #include "base/hash.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
@@ -100,10 +101,19 @@ LAZULI_TILE(rows_f64_128, "sse2", double, 2, 4, 2, kPitch)
 }  // namespace
 
 int tile_width() {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0)
-        return 512;
-    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 ? 256 : 128;
+    static const int width = [] {
+        const auto forced = static_cast<int>(env::integer(env::Var::vector_width));
+        const int most = forced == 0 ? 512 : forced;
+        __builtin_cpu_init();
+        if (most >= 512 && __builtin_cpu_supports("avx512f") != 0 &&
+            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0)
+            return 512;
+        const bool has_256 = __builtin_cpu_supports("avx2") != 0 &&
+                             __builtin_cpu_supports("fma") != 0 &&
+                             __builtin_cpu_supports("f16c") != 0;
+        return most >= 256 && has_256 ? 256 : 128;
+    }();
+    return width;
 }
 
 Tile<float> choose_tile() {
@@ -336,12 +346,9 @@ LAZULI_FEW_ROWS(add_columns_128, "sse2", add_columns)
 
 template <class T, class From>
 FewRows<T, From> choose_few_rows(bool by_rows) {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-        __builtin_cpu_supports("avx512bw") != 0)
-        return by_rows ? add_rows_512<T, From> : add_columns_512<T, From>;
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-        return by_rows ? add_rows_256<T, From> : add_columns_256<T, From>;
+    const int width = tile_width();
+    if (width == 512) return by_rows ? add_rows_512<T, From> : add_columns_512<T, From>;
+    if (width == 256) return by_rows ? add_rows_256<T, From> : add_columns_256<T, From>;
     return by_rows ? add_rows_128<T, From> : add_columns_128<T, From>;
 }
 
