@@ -302,7 +302,7 @@ std::span<const Slot> operator_slots() {
         {{"pow"}, &operators[pow_]},
         {{"matmul"}, &operators[matmul_]},
         {{"floor_divide", "floor_div", "floordiv"}, &operators[floordiv_]},
-        {{"remainder", "mod"}, &operators[mod_]},
+        {{"rem"}, &operators[mod_]},
         {{"bitwise_and", "bit_and", "logical_and"}, &operators[and_]},
         {{"bitwise_or", "bit_or", "logical_or"}, &operators[or_]},
         {{"bitwise_xor", "bit_xor", "logical_xor"}, &operators[xor_]},

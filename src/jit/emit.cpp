@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <limits>
+#include <set>
 #include <unordered_map>
 
 #include "codegen/phases.h"
@@ -33,6 +34,28 @@ bool is_float(DType dtype) { return kind(dtype) == lazuli::Kind::floating; }
 bool is_signed(DType dtype) {
     return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
+
+struct Loop {
+    const symbolic::Node* variable;
+    std::optional<std::int64_t> count;
+};
+
+/// While it lives, a loop is around what is emitted.
+class Inside {
+   public:
+    Inside(std::vector<Loop>& loops, const symbolic::Node* variable, const Value* count)
+        : loops_(loops) {
+        const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+        loops.push_back(
+            {variable, known == nullptr ? std::nullopt : std::optional(known->getSExtValue())});
+    }
+    ~Inside() { loops_.pop_back(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    std::vector<Loop>& loops_;
+};
 
 class Emitter {
    public:
@@ -347,6 +370,7 @@ class Emitter {
         Value* fill = splat(to_memory(constant(s.fill, dtype), dtype));
         if (way.step == 1) {
             Value* at = address(s.buffer, first_lane(*s.index));
+            fetch_ahead(s, at);
             Value* out = lanes == nullptr
                              ? static_cast<Value*>(build_.CreateAlignedLoad(row, at, align))
                              : build_.CreateMaskedLoad(row, at, align, lanes, fill);
@@ -362,6 +386,51 @@ class Emitter {
         return from_memory(build_.CreateMaskedGather(row, at, align,
                                                      lanes == nullptr ? every_lane() : lanes, fill),
                            dtype);
+    }
+    /// Asks for what later steps read of a large buffer, so that memory works while we compute:
+    /// chains of dependent operations fill the processor's window long before it sees those loads.
+    void fetch_ahead(const Statement& s, Value* at) {
+        constexpr std::int64_t kFar = 16 << 10;  // bytes, into the second cache
+        constexpr std::int64_t kNear = 1 << 10;  // into the first
+        constexpr std::int64_t kRows = 8;        // where each step is another row
+        constexpr std::uint32_t kFirst = 3;
+        constexpr std::uint32_t kSecond = 2;
+        const auto size = static_cast<std::int64_t>(size_of(s.dtype));
+        if (mask_ != nullptr || kernel_.buffers[s.buffer].elements * size < codegen::kStreamBytes)
+            return;
+        const auto ask = [&](std::int64_t ahead, std::uint32_t cache) {
+            for (std::int64_t line = 0; line < factor_ * size; line += 64) {
+                Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), at, ahead + line);
+                build_.CreateIntrinsic(
+                    llvm::Intrinsic::prefetch, {where->getType()},
+                    {where, build_.getInt32(0), build_.getInt32(cache), build_.getInt32(1)});
+            }
+        };
+        const auto step_of = [&](std::size_t from_inside) -> std::int64_t {
+            if (loops_.size() <= from_inside) return 0;
+            const Loop& loop = loops_[loops_.size() - 1 - from_inside];
+            return codegen::step_along(*s.index, Expr(loop.variable)).value_or(0) * size;
+        };
+        if (loops_.back().variable != lane_variable_) {
+            if (step_of(0) != 0) ask(kRows * step_of(0), kFirst);
+            return;
+        }
+        const std::int64_t row = step_of(1);
+        const bool again = !fetched_.insert({s.buffer, without_lanes(*s.index).node()}).second;
+        const std::int64_t length = loops_.back().count.value_or(0) * size;
+        if (loops_.size() == 1 || (!again && (row == length || length > 4 * kFar))) {
+            ask(kFar, kSecond);
+            ask(kNear, kFirst);
+        } else if (row != 0) {
+            // Read once more, or alone: time to get the next row.
+            ask(row, kSecond);
+        }
+    }
+    Expr without_lanes(const Expr& index) const {
+        return index.substitute([&](Expr v) -> std::optional<Expr> {
+            if (v.node() != lane_variable_) return std::nullopt;
+            return v * 0;
+        });
     }
     /// For its type only.
     Value* condition_shape(const Expr& e) {
@@ -413,11 +482,7 @@ class Emitter {
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
         if (!options_.streams || buffer.elements * size < codegen::kStreamBytes) return false;
         if (factor_ * size % 64 != 0) return false;
-        const Expr rest = s.index->substitute([&](Expr v) -> std::optional<Expr> {
-            if (v.node() != lane_variable_) return std::nullopt;
-            return v * 0;
-        });
-        return mod(rest, 64 / size).constant() == 0;
+        return mod(without_lanes(*s.index), 64 / size).constant() == 0;
     }
 
     // ---- loops
@@ -489,6 +554,7 @@ class Emitter {
             lane_variable_ = counter.node();
             lane_base_ = base;
             variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
+            const Inside inside(loops_, lane_variable_, end);
             body();
             factor_ = 1;
             mask_ = nullptr;
@@ -588,8 +654,10 @@ class Emitter {
             return vectorized(counter, begin, end, across_factor(s), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
+            const Inside inside(loops_, counter.node(), end);
             body();
         });
+        fetched_.clear();
     }
 
     /// Some rows at some columns, then at the next columns, then the next rows.
@@ -700,8 +768,10 @@ class Emitter {
     }
     void count_across(const Statement& s, std::size_t level,
                       const std::function<void(Value*)>& body) {
-        count(integer(0), index(s.counts[level].size), 1, [&](Value* at) {
+        Value* end = index(s.counts[level].size);
+        count(integer(0), end, 1, [&](Value* at) {
             variables_[s.counts[level].variable.node()] = at;
+            const Inside inside(loops_, s.counts[level].variable.node(), end);
             if (level + 1 == s.counts.size()) return body(at);
             count_across(s, level + 1, body);
         });
@@ -726,6 +796,7 @@ class Emitter {
         }
         count(integer(0), end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
+            const Inside inside(loops_, counter.node(), end);
             if (!innermost) return reduce_over(s, level + 1, rooms);
             for (const Statement& inner : s.body) statement(inner);
             Value* lane = s.lanes == 1 ? nullptr : build_.CreateURem(at, integer(s.lanes));
@@ -1179,6 +1250,8 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
+    std::vector<Loop> loops_;                                          // around this, outer first
+    std::set<std::pair<std::size_t, const symbolic::Node*>> fetched_;  // what this row has read
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ extern "C" {
 
 /// A dense or strided array: sizes, and steps in elements.
 struct LazuliDnnArray {
-    int rank;
+    std::int64_t rank;
     std::int64_t sizes[6];
     std::int64_t strides[6];
 };
@@ -22,9 +22,9 @@ struct LazuliDnnConvolution {
     LazuliDnnArray x;
     LazuliDnnArray w;
     LazuliDnnArray y;
-    int dims;     // behind the channels
-    int grouped;  // whether w has groups
-    int is_bf16;
+    std::int64_t dims;     // behind the channels
+    std::int64_t grouped;  // whether w has groups
+    std::int64_t is_bf16;
     std::int64_t strides[3];
     std::int64_t dilation[3];
     std::int64_t before[3];

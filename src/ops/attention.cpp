@@ -122,7 +122,8 @@ std::vector<OpDef> attention() {
             .doc = "Values weighted by the softmax of scaled products of queries and keys: "
                    "softmax(q @ k^T * scale + mask) @ v; a scale of 0 is 1 / sqrt(length).",
             .edge = "Where causal, a query sees the keys up to its own place, the last query all "
-                    "of them. A query that sees nothing gives NaN. f16 and bf16 are computed in "
+                    "of them. A query that sees none of the keys gives NaN; where there are no "
+                    "keys, 0. f16 and bf16 are computed in "
                     "f32.",
             .min_inputs = 3,
             .max_inputs = 4,

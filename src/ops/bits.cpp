@@ -9,11 +9,6 @@ namespace lazuli::ops {
 
 namespace {
 
-template <class T>
-std::uint64_t wide(T v) {
-    return static_cast<std::uint64_t>(v);
-}
-
 // Shifting by the width or more leaves nothing; a negative count counts as that.
 template <class T>
 bool is_beyond(T count) {

@@ -45,9 +45,9 @@ TensorSpec infer_convolution(const InferArgs& args) {
         window.dilation.rank() != dims) {
         throw ShapeError(
             fmt::format("convolution: strides {} and dilation {} need one entry, padding {} two, "
-                        "for each of the {} dimensions behind the channels of {}",
+                        "for each of the {} dimensions behind the channels: {} by {}",
                         window.strides.str(), window.dilation.str(), padding.str(), dims,
-                        x.shape.str()),
+                        x.shape.str(), w.shape.str()),
             fmt::format("{}", dims), window.strides.str());
     }
     if (window.groups < 1 || x.shape[1] % window.groups != 0 || w.shape[0] % window.groups != 0) {
@@ -69,8 +69,8 @@ TensorSpec infer_convolution(const InferArgs& args) {
         if (!fits) {
             throw ArgumentError(fmt::format(
                 "convolution: stride {} and dilation {} are at least 1, padding {} and {} at "
-                "least 0 (dimension {})",
-                stride, step, window.before[d], window.after[d], d));
+                "least 0 (dimension {}): {} by {}",
+                stride, step, window.before[d], window.after[d], d, x.shape.str(), w.shape.str()));
         }
         const std::int64_t whole = x.shape[2 + d] + window.before[d] + window.after[d];
         if (w.shape[2 + d] == 0) throw wrong("a window of no elements", "1", "0");

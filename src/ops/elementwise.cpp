@@ -9,12 +9,6 @@ namespace lazuli::ops {
 
 namespace {
 
-// Integers wrap: they are computed in unsigned 64 bits and cut to their width.
-template <class T>
-std::uint64_t wide(T v) {
-    return static_cast<std::uint64_t>(v);
-}
-
 struct Add {
     template <class T>
     T operator()(T a, T b) const {

@@ -42,6 +42,12 @@ struct ComputeOf<std::complex<float>> {
 template <class T>
 using Compute = typename ComputeOf<T>::type;
 
+/// Integers wrap: they are computed in unsigned 64 bits and cut to their width.
+template <class T>
+std::uint64_t wide(T v) {
+    return static_cast<std::uint64_t>(v);
+}
+
 /// Strides, in elements, with which an operand of `shape` is read at positions of the larger shape
 /// `out`.
 Ints broadcast_strides(const Shape& shape, const Shape& out);

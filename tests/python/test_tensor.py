@@ -34,6 +34,10 @@ def test_other_operators():
     np.testing.assert_array_equal(np.asarray(-a), -A)
     np.testing.assert_array_equal(np.asarray(abs(-a)), A)
     assert +a is a
+    signed = A - 3.5
+    for op in (operator.mod, operator.floordiv):
+        np.testing.assert_array_equal(np.asarray(op(lz.array(signed), b)), op(signed, B))
+        np.testing.assert_array_equal(np.asarray(op(-5, lz.array([-2, 2, 3]))), op(-5, np.array([-2, 2, 3])))
     i = lz.array([1, 2, 3])
     assert (i << 2).tolist() == [4, 8, 12] and (i >> 1).tolist() == [0, 1, 1] and (1 << i).tolist() == [2, 4, 8]
     before = a

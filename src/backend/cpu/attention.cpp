@@ -14,6 +14,7 @@
 #include "base/convert.h"
 #include "lazuli/backend.h"
 #include "ops/eval.h"
+#include "ops/maths/polynomials.h"
 #include "ops/values.h"
 #include "runtime/pool.h"
 
@@ -33,7 +34,7 @@ struct Floats {
     typedef std::int32_t ints __attribute__((vector_size(Lanes * 4)));
 };
 
-/// e^x for x up to 0, as src/ops/maths.cpp has it; what would be denormal is 0.
+/// e^x for x up to 0, as src/ops/maths/exp_log.cpp has it; what would be denormal is 0.
 template <int Lanes>
 inline __attribute__((always_inline)) typename Floats<Lanes>::type exp_down(
     typename Floats<Lanes>::type x) {
@@ -45,13 +46,10 @@ inline __attribute__((always_inline)) typename Floats<Lanes>::type exp_down(
     const Vector shifted = cut * 1.44269504F + rounder;
     const Vector n = shifted - rounder;
     const Vector r = n * -1.42860682e-06F + (n * -0.693145751953125F + cut);
-    Vector sum = Vector{} + 0.0013814485864713788F;
-    sum = sum * r + 0.008368750102818012F;
-    sum = sum * r + 0.04166839271783829F;
-    sum = sum * r + 0.1666651964187622F;
-    sum = sum * r + 0.4999999403953552F;
-    sum = sum * r + 1.0F;
-    sum = sum * r + 1.0F;
+    Vector sum{};
+    for (std::size_t i = ops::kExp.size(); i-- > 0;)
+        sum = sum * r + static_cast<float>(ops::kExp[i]);
+    sum = (sum * r + 1.0F) * r + 1.0F;
     // The low bits of the shifted number are n.
     Ints32 bits;
     std::memcpy(&bits, &shifted, sizeof bits);

@@ -154,7 +154,7 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
         part.first = first;
         part.convolution = library()->convolution(&c, &part.needs);
         std::uint64_t words[sizeof c / sizeof(std::uint64_t)];
-        static_assert(sizeof words == sizeof c);
+        static_assert(std::has_unique_object_representations_v<LazuliDnnConvolution>);
         std::memcpy(words, &c, sizeof c);
         for (const std::uint64_t word : words) impl.form = hash_mix(impl.form, word);
         if (part.convolution == nullptr) return nullptr;
