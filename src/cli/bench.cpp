@@ -231,6 +231,8 @@ nlohmann::ordered_json json_of(const Result& r) {
     return out;
 }
 
+constexpr double kTurn = 0.02;  // seconds: as long as bench/peers lets others run
+
 /// Answers names on standard input with the seconds of one reading each, so that another program
 /// can take turns with us. What a work needs is kept until another is asked for.
 void take_turns(const std::vector<Group>& groups, double reading) {
@@ -358,7 +360,7 @@ void bench(const BenchOptions& options) {
     const b::Budget budget =
         options.quick ? b::Budget{2, 1, 0.1, 2e-4} : b::Budget{11, 3, 2.5, 4e-3};
     if (options.turns) {
-        b::take_turns(groups, budget.reading);
+        b::take_turns(groups, b::kTurn);
     } else {
         b::measure(std::move(groups), budget, options.json);
     }

@@ -61,14 +61,21 @@ struct Job {
 class Pool {
    public:
     explicit Pool(int threads) {
+        CPU_ZERO(&allowed_);
+        if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
         try {
-            for (int i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
+            for (int i = 1; i < threads; ++i) {
+                std::thread worker([this] { serve(); });
+                workers_.push_back(worker.native_handle());
+                worker.detach();
+            }
         } catch (const std::system_error&) {
             // Fewer will do: pieces go to whoever is there.
         }
     }
 
     void run(const Job& job) {
+        if (const int here = sched_getcpu(); here != caller_at_) leave_to_caller(here);
         job_ = job;
         next_.store(0, std::memory_order_relaxed);
         const std::uint64_t open = ((state_.load(std::memory_order_relaxed) >> kRoundShift) + 1)
@@ -96,7 +103,19 @@ class Pool {
     std::mutex busy;
 
    private:
-    static constexpr int kSpins = 2'000;
+    static constexpr int kSpins = 5'000;  // about 0.2 ms
+
+    /// Keeps workers off the processor that the caller is on. Left alone, a worker that is woken
+    /// may be put there: virtual machines take an idle processor for one that is not to be had.
+    /// It would then wait for the caller, and not work beside it.
+    void leave_to_caller(int processor) {
+        caller_at_ = processor;
+        cpu_set_t others = allowed_;
+        if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(processor, &others);
+        if (CPU_COUNT(&others) == 0) return;
+        for (const pthread_t worker : workers_)
+            (void)pthread_setaffinity_np(worker, sizeof others, &others);
+    }
 
     void work() {
         for (;;) {
@@ -141,6 +160,10 @@ class Pool {
     static constexpr int kRoundShift = 32;
     static constexpr std::uint64_t kClosed = std::uint64_t{1} << 31;
     static constexpr std::uint64_t kCount = kClosed - 1;
+
+    std::vector<pthread_t> workers_;
+    cpu_set_t allowed_;
+    int caller_at_ = -1;
 
     Job job_;
     std::exception_ptr failure_;

@@ -82,20 +82,21 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
     }
 }
 
-#define LAZULI_TILE(name, features, T, lanes, rows, vectors, pitch)                                \
-    __attribute__((target(features))) void name(std::int64_t k, const T* a, const T* b, T* result, \
-                                                std::int64_t stride, bool adds) {                  \
-        multiply_tile<T, lanes, rows, vectors, pitch>(k, a, b, result, stride, adds);              \
+#define LAZULI_TILE(bits, features, lanes, rows)                                             \
+    __attribute__((target(features))) void tile_##bits(std::int64_t k, const float* a,       \
+                                                       const float* b, float* result,        \
+                                                       std::int64_t stride, bool adds) {     \
+        multiply_tile<float, lanes, rows, 2, 0>(k, a, b, result, stride, adds);              \
+    }                                                                                        \
+    template <class T, int Rows>                                                             \
+    __attribute__((target(features))) void rows_##bits(                                      \
+        std::int64_t k, const T* a, const T* b, T* result, std::int64_t stride, bool adds) { \
+        multiply_tile<T, lanes * 4 / static_cast<int>(sizeof(T)), Rows, 2, kPitch>(          \
+            k, a, b, result, stride, adds);                                                  \
     }
-LAZULI_TILE(tile_f32_512, "avx512f,avx512vl", float, 16, 14, 2, 0)
-LAZULI_TILE(tile_f32_256, "avx2,fma", float, 8, 6, 2, 0)
-LAZULI_TILE(tile_f32_128, "sse2", float, 4, 4, 2, 0)
-LAZULI_TILE(rows_f32_512, "avx512f,avx512vl", float, 16, 14, 2, kPitch)
-LAZULI_TILE(rows_f64_512, "avx512f,avx512vl", double, 8, 14, 2, kPitch)
-LAZULI_TILE(rows_f32_256, "avx2,fma", float, 8, 6, 2, kPitch)
-LAZULI_TILE(rows_f64_256, "avx2,fma", double, 4, 6, 2, kPitch)
-LAZULI_TILE(rows_f32_128, "sse2", float, 4, 4, 2, kPitch)
-LAZULI_TILE(rows_f64_128, "sse2", double, 2, 4, 2, kPitch)
+LAZULI_TILE(512, "avx512f,avx512vl", 16, 14)
+LAZULI_TILE(256, "avx2,fma", 8, 6)
+LAZULI_TILE(128, "sse2", 4, 4)
 #undef LAZULI_TILE
 
 }  // namespace
@@ -118,36 +119,56 @@ int tile_width() {
 
 Tile<float> choose_tile() {
     const int width = tile_width();
-    if (width == 512) return {14, 32, tile_f32_512};
-    if (width == 256) return {6, 16, tile_f32_256};
-    return {4, 8, tile_f32_128};
+    if (width == 512) return {14, 32, tile_512};
+    if (width == 256) return {6, 16, tile_256};
+    return {4, 8, tile_128};
 }
 
 namespace {
 
-/// The tile whose panels of a are rows, kPitch apart.
+/// Tiles whose panels of a are rows, kPitch apart, of every height up to `most`: the rows of a
+/// block are cut into tiles that are about equally high.
 template <class T>
-Tile<T> choose_row_tile() {
-    const int width = tile_width();
-    if constexpr (std::is_same_v<T, float>) {
-        if (width == 512) return {14, 32, rows_f32_512};
-        if (width == 256) return {6, 16, rows_f32_256};
-        return {4, 8, rows_f32_128};
-    } else {
-        if (width == 512) return {14, 16, rows_f64_512};
-        if (width == 256) return {6, 8, rows_f64_256};
-        return {4, 4, rows_f64_128};
-    }
+struct RowTiles {
+    using Multiply = void (*)(std::int64_t k, const T* a, const T* b, T* result,
+                              std::int64_t stride, bool adds);
+    static constexpr int kMost = 14;
+    int most;
+    int columns;
+    Multiply multiply[kMost + 1];
+};
+
+template <class T>
+const RowTiles<T>& row_tiles() {
+    static const RowTiles<T> tiles = [] {
+        constexpr int kTwo =
+            2 * 8 / static_cast<int>(sizeof(T));  // elements of two vectors of 64 bits
+        RowTiles<T> out{};
+        const auto fill = [&]<int... Less>(std::integer_sequence<int, Less...>, auto of) {
+            out.most = sizeof...(Less);
+            ((out.multiply[Less + 1] = of.template operator()<Less + 1>()), ...);
+        };
+        const int width = tile_width();
+        out.columns = width / 64 * kTwo;
+        if (width == 512) {
+            fill(std::make_integer_sequence<int, 14>(), []<int N> { return &rows_512<T, N>; });
+        } else if (width == 256) {
+            fill(std::make_integer_sequence<int, 6>(), []<int N> { return &rows_256<T, N>; });
+        } else {
+            fill(std::make_integer_sequence<int, 4>(), []<int N> { return &rows_128<T, N>; });
+        }
+        return out;
+    }();
+    return tiles;
 }
 
-constexpr std::int64_t kRowTiles = 4;  // of a block, at most
+constexpr std::int64_t kRowTiles = 5;  // of a block, at most
 // All panels of b that are packed at once.
 constexpr std::int64_t kPackedBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kDeep = kDepth * 128;  // and how far down at once
-// Products of fewer multiplications run on the calling thread; larger ones in a multiple of so many
-// blocks, about equally large, so that threads end together.
+constexpr std::int64_t kLastTiles = 2;  // of the blocks at the end, so that threads end together
+// Products of fewer multiplications run on the calling thread.
 constexpr double kLittle = 1e5;
-constexpr std::int64_t kBlocks = 8;
 
 template <class T, class From>
 T element(const From* at) {
@@ -201,11 +222,10 @@ template void pack(const double*, std::int64_t, std::int64_t, std::int64_t, std:
 
 namespace {
 
-/// Packs rows as they are, kPitch apart; what is missing of the last panel is 0.
+/// Packs rows as they are, kPitch apart.
 template <class T, class From>
 void pack_rows(const From* from, std::int64_t row_stride, std::int64_t column_stride,
-               std::int64_t count, std::int64_t depth, int height, T* to) {
-    const std::int64_t all = (count + height - 1) / height * height;
+               std::int64_t count, std::int64_t depth, T* to) {
     if (column_stride != 1) {
         // Read along whichever way elements lie side by side, a few rows at a time.
         for (std::int64_t p = 0; p < depth; ++p) {
@@ -220,7 +240,6 @@ void pack_rows(const From* from, std::int64_t row_stride, std::int64_t column_st
             for (std::int64_t p = 0; p < depth; ++p) out[p] = element<T>(row + p);
         }
     }
-    for (std::int64_t i = count; i < all; ++i) std::fill_n(to + i * kPitch, depth, T{});
 }
 
 // ---- few rows
@@ -477,12 +496,16 @@ template <class T, class From>
 class Multiplication {
    public:
     Multiplication(const Product& product, const Finished& finished)
-        : p_(product), finished_(finished), tile_(choose_row_tile<T>()) {
-        tiles_ = (p_.m + tile_.rows - 1) / tile_.rows;
+        : p_(product), finished_(finished), tile_(row_tiles<T>()) {
         const double work = static_cast<double>(p_.m) * static_cast<double>(p_.n * p_.k);
-        const std::int64_t least = (tiles_ + kRowTiles - 1) / kRowTiles;
-        blocks_ = std::min(tiles_, (least + kBlocks - 1) / kBlocks * kBlocks);
-        grain_ = work < kLittle ? blocks_ : 1;
+        const std::int64_t large = kRowTiles * tile_.most;
+        const std::int64_t small = kLastTiles * tile_.most;
+        large_blocks_ = std::max<std::int64_t>(p_.m / large - runtime::thread_count(), 0);
+        large_rows_ = large_blocks_ * large;
+        small_blocks_ = (p_.m - large_rows_ + small - 1) / small;
+        const std::int64_t pieces = (p_.k + kDepth - 1) / kDepth;
+        depth_ = std::min(((p_.k + pieces - 1) / pieces + 15) / 16 * 16, kDepth);
+        grain_ = work < kLittle ? large_blocks_ + small_blocks_ : 1;
         deep_ = std::min(p_.k, kDeep);
         const std::int64_t fit =
             kPackedBytes / (deep_ * static_cast<std::int64_t>(sizeof(T))) / tile_.columns;
@@ -511,7 +534,7 @@ class Multiplication {
                     runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b,
                                        this);
                 if (keeps && !is_packed) p_.b_owner->keep(key, kept);
-                runtime::share_out(blocks_, grain_, multiply_rows, this);
+                runtime::share_out(large_blocks_ + small_blocks_, grain_, multiply_rows, this);
             }
         }
     }
@@ -529,8 +552,8 @@ class Multiplication {
         const int width = self.tile_.columns;
         const std::int64_t first = begin * width;
         const std::int64_t count = std::min(end * width, self.columns_) - first;
-        for (std::int64_t depth = self.top_; depth < self.bottom_; depth += kDepth) {
-            const std::int64_t depths = std::min(kDepth, self.bottom_ - depth);
+        for (std::int64_t depth = self.top_; depth < self.bottom_; depth += self.depth_) {
+            const std::int64_t depths = std::min(self.depth_, self.bottom_ - depth);
             T* to = self.panels_at(depth) + first * depths;
             if (p.windows != nullptr) {
                 pack_windows<T, From>(*p.windows, self.column_ + first, count, depth, depths, width,
@@ -546,7 +569,9 @@ class Multiplication {
     static void multiply_rows(void* data, std::int64_t begin, std::int64_t end) {
         auto& self = *static_cast<Multiplication*>(data);
         const auto start = [&](std::int64_t block) {
-            return std::min(block * self.tiles_ / self.blocks_ * self.tile_.rows, self.p_.m);
+            if (block <= self.large_blocks_) return block * kRowTiles * self.tile_.most;
+            const std::int64_t rest = self.p_.m - self.large_rows_;
+            return self.large_rows_ + (block - self.large_blocks_) * rest / self.small_blocks_;
         };
         for (std::int64_t block = begin; block < end; ++block)
             self.multiply_block(start(block), start(block + 1));
@@ -554,14 +579,13 @@ class Multiplication {
 
     /// Some rows of the result: they stay in the cache while the sum goes deeper.
     void multiply_block(std::int64_t first, std::int64_t behind) {
-        const std::int64_t tiles = (behind - first + tile_.rows - 1) / tile_.rows;
-        T* packed_a = thread_room<T, Room::left>(tiles * tile_.rows * kPitch);
-        for (std::int64_t depth = top_; depth < bottom_; depth += kDepth) {
-            const std::int64_t depths = std::min(kDepth, bottom_ - depth);
+        T* packed_a = thread_room<T, Room::left>((behind - first) * kPitch);
+        for (std::int64_t depth = top_; depth < bottom_; depth += depth_) {
+            const std::int64_t depths = std::min(depth_, bottom_ - depth);
             const auto* from = static_cast<const From*>(p_.a.data) + first * p_.a.row_stride +
                                depth * p_.a.column_stride;
             pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths,
-                         tile_.rows, packed_a);
+                         packed_a);
             multiply_panels(first, behind, packed_a, panels_at(depth), depths, depth > 0);
         }
         auto* result = static_cast<T*>(p_.result);
@@ -572,25 +596,28 @@ class Multiplication {
     void multiply_panels(std::int64_t first, std::int64_t behind, const T* packed_a,
                          const T* panels, std::int64_t depths, bool adds) {
         auto* result = static_cast<T*>(p_.result);
-        alignas(64) T edge[14 * 32];
+        alignas(64) T edge[RowTiles<T>::kMost * 32];
+        const std::int64_t tiles = (behind - first + tile_.most - 1) / tile_.most;
         for (std::int64_t column = 0; column < columns_; column += tile_.columns) {
             const T* b = panels + column * depths;
             const std::int64_t width = std::min<std::int64_t>(tile_.columns, columns_ - column);
-            for (std::int64_t row = first; row < behind; row += tile_.rows) {
+            std::int64_t row = first;
+            for (std::int64_t tile = 0; tile < tiles; ++tile) {
+                const std::int64_t next = first + (tile + 1) * (behind - first) / tiles;
+                const auto height = static_cast<std::size_t>(next - row);
                 const T* a = packed_a + (row - first) * kPitch;
-                const std::int64_t height = std::min<std::int64_t>(tile_.rows, behind - row);
                 T* at = result + row * p_.n + column_ + column;
-                if (width == tile_.columns && height == tile_.rows) {
-                    tile_.multiply(depths, a, b, at, p_.n, adds);
+                row = next;
+                if (width == tile_.columns) {
+                    tile_.multiply[height](depths, a, b, at, p_.n, adds);
                     continue;
                 }
-                tile_.multiply(depths, a, b, edge, tile_.columns, false);
-                for (std::int64_t i = 0; i < height; ++i) {
-                    for (std::int64_t j = 0; j < width; ++j) {
-                        T& to = at[i * p_.n + j];
-                        const T sum = edge[i * tile_.columns + j];
-                        to = adds ? to + sum : sum;
-                    }
+                tile_.multiply[height](depths, a, b, edge, tile_.columns, false);
+                for (std::size_t i = 0; i < height; ++i) {
+                    const T* sums = edge + i * static_cast<std::size_t>(tile_.columns);
+                    T* to = at + static_cast<std::int64_t>(i) * p_.n;
+                    for (std::int64_t j = 0; j < width; ++j)
+                        to[j] = adds ? to[j] + sums[j] : sums[j];
                 }
             }
         }
@@ -598,9 +625,11 @@ class Multiplication {
 
     const Product& p_;
     const Finished& finished_;
-    const Tile<T> tile_;
-    std::int64_t tiles_ = 0;             // of rows
-    std::int64_t blocks_ = 1;            // that they are cut into
+    const RowTiles<T>& tile_;
+    std::int64_t depth_ = kDepth;        // of a panel
+    std::int64_t large_blocks_ = 0;      // that rows are cut into, first
+    std::int64_t large_rows_ = 0;        // in those
+    std::int64_t small_blocks_ = 0;      // and then
     std::int64_t grain_ = 1;             // blocks that a thread takes at once
     std::int64_t width_ = 0;             // columns of b that are packed at once
     std::int64_t deep_ = 0;              // and rows
