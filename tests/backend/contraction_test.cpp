@@ -81,6 +81,10 @@ TEST(Contraction, ManyBlocks) {
     expect_same({{40, 20}, {20, 4500}}, f32, 20, [](const auto& t) {
         return t[0].matmul(t[1]).relu() + 1.0;  // wider than a block of columns
     });
+    // So many rows by so large a matrix that it is packed.
+    const Make product = [](const auto& t) { return t[0].matmul(t[1]); };
+    expect_same({{257, 330}, {330, 810}}, f32, 330, product);
+    expect_same({{257, 330}, {330, 410}}, f64, 330, product);
 }
 
 TEST(Contraction, EveryLayout) {

@@ -35,12 +35,26 @@ struct VectorOf {
     typedef T type __attribute__((vector_size(Lanes * sizeof(T))));
 };
 
+/// A panel of b, and what is to come behind it.
+template <class T>
+struct PanelView {
+    const T* data;
+    std::int64_t step;   // elements from one row to the next
+    std::int64_t ahead;  // elements from a row to the one that is fetched when it is needed
+    const T* next;       // of the next panel, fetched into the second cache meanwhile
+    std::int64_t next_step;
+};
+
 /// `Pitch` is the step from one row of a's panel to the next; 0: what belongs to one place of the
 /// sum lies together.
 template <class T, int Lanes, int Rows, int Vectors, int Pitch>
-inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T* a, const T* b,
-                                                         T* result, std::int64_t stride,
-                                                         bool adds) {
+inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T* a,
+                                                         const PanelView<T>& panel, T* result,
+                                                         std::int64_t stride, bool adds) {
+    const T* b = panel.data;
+    const T* next = panel.next;
+    const std::int64_t step = Pitch == 0 ? Vectors * Lanes : panel.step;
+    const std::int64_t ahead = Pitch == 0 ? kAhead * Vectors * Lanes : panel.ahead;
     using Vector = typename VectorOf<T, Lanes>::type;
     Vector sum[Rows][Vectors];
     // The result's lines come while the sums are made.
@@ -55,12 +69,16 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
         for (int j = 0; j < Vectors; ++j) sum[i][j] = Vector{};
     }
     constexpr int kNext = Pitch == 0 ? Rows : 1;
-    for (std::int64_t p = 0; p < k; ++p, a += kNext, b += Vectors * Lanes) {
+    for (std::int64_t p = 0; p < k; ++p, a += kNext, b += step) {
+        if constexpr (Pitch != 0) {
+            __builtin_prefetch(next, 0, 2);
+            next += panel.next_step;
+        }
         Vector row[Vectors];
 #pragma GCC unroll 4
         for (int j = 0; j < Vectors; ++j) {
             std::memcpy(&row[j], b + j * Lanes, sizeof(Vector));
-            __builtin_prefetch(b + (kAhead * Vectors + j) * Lanes);
+            __builtin_prefetch(b + ahead + j * Lanes);
         }
 #pragma GCC unroll 32
         for (int i = 0; i < Rows; ++i) {
@@ -86,11 +104,13 @@ inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T
     __attribute__((target(features))) void tile_##bits(std::int64_t k, const float* a,       \
                                                        const float* b, float* result,        \
                                                        std::int64_t stride, bool adds) {     \
-        multiply_tile<float, lanes, rows, 2, 0>(k, a, b, result, stride, adds);              \
+        multiply_tile<float, lanes, rows, 2, 0>(k, a, {b, 0, 0, nullptr, 0}, result, stride, \
+                                                adds);                                       \
     }                                                                                        \
     template <class T, int Rows>                                                             \
-    __attribute__((target(features))) void rows_##bits(                                      \
-        std::int64_t k, const T* a, const T* b, T* result, std::int64_t stride, bool adds) { \
+    __attribute__((target(features))) void rows_##bits(std::int64_t k, const T* a,           \
+                                                       const PanelView<T>& b, T* result,     \
+                                                       std::int64_t stride, bool adds) {     \
         multiply_tile<T, lanes * 4 / static_cast<int>(sizeof(T)), Rows, 2, kPitch>(          \
             k, a, b, result, stride, adds);                                                  \
     }
@@ -130,7 +150,7 @@ namespace {
 /// block are cut into tiles that are about equally high.
 template <class T>
 struct RowTiles {
-    using Multiply = void (*)(std::int64_t k, const T* a, const T* b, T* result,
+    using Multiply = void (*)(std::int64_t k, const T* a, const PanelView<T>& b, T* result,
                               std::int64_t stride, bool adds);
     static constexpr int kMost = 14;
     int most;
@@ -166,6 +186,11 @@ constexpr std::int64_t kRowTiles = 5;  // of a block, at most
 // All panels of b that are packed at once.
 constexpr std::int64_t kPackedBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kDeep = kDepth * 128;  // and how far down at once
+// Up to so many rows, or so large a b, it is read as it lies; rows of it are far apart then, and
+// few that are fetched ahead stay in the first cache.
+constexpr std::int64_t kUnpackedRows = 256;
+constexpr std::int64_t kUnpackedBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kUnpackedAhead = 8;
 constexpr std::int64_t kLastTiles = 2;  // of the blocks at the end, so that threads end together
 // Products of fewer multiplications run on the calling thread.
 constexpr double kLittle = 1e5;
@@ -524,6 +549,7 @@ class Multiplication {
         const bool is_packed = kept != nullptr;
         if (keeps && !is_packed)
             kept = allocate_host(Device(), static_cast<std::size_t>(elements) * sizeof(T));
+        if (!keeps && reads_b_as_it_lies()) return run_unpacked();
         packed_b_ =
             keeps ? static_cast<T*>(kept->host_mutable()) : thread_room<T, Room::right>(elements);
         for (column_ = 0; column_ < p_.n; column_ += width_) {
@@ -540,6 +566,43 @@ class Multiplication {
     }
 
    private:
+    static constexpr std::int64_t kLine = 64 / sizeof(T);
+
+    /// Few rows do not pay for packing b, nor does a b that stays in the second cache, where its
+    /// panels can be read as they lie.
+    bool reads_b_as_it_lies() const {
+        const bool is_small = p_.k * p_.n <= kUnpackedBytes / static_cast<std::int64_t>(sizeof(T));
+        return std::is_same_v<T, From> && (p_.m <= kUnpackedRows || is_small) &&
+               p_.windows == nullptr && p_.b.column_stride == 1 && p_.n <= width_;
+    }
+    void run_unpacked() {
+        unpacked_ = true;
+        columns_ = p_.n;
+        // The last panel is packed where it is narrower than the others.
+        if (const std::int64_t rest = p_.n % tile_.columns; rest != 0) {
+            packed_b_ = thread_room<T, Room::right>(p_.k * tile_.columns);
+            const auto* from = static_cast<const From*>(p_.b.data) + p_.n - rest;
+            pack<T>(from, 1, p_.b.row_stride, rest, p_.k, tile_.columns, packed_b_);
+        }
+        bottom_ = p_.k;
+        runtime::share_out(large_blocks_ + small_blocks_, grain_, multiply_rows, this);
+    }
+
+    PanelView<T> panel_at(std::int64_t column, std::int64_t depth, std::int64_t depths) const {
+        const std::int64_t width = tile_.columns;
+        if (unpacked_ && column + width > p_.n) {
+            const T* at = packed_b_ + depth * width;
+            return {at, width, kAhead * width, at, kLine};
+        }
+        if (unpacked_) {
+            const T* at = static_cast<const T*>(p_.b.data) + depth * p_.b.row_stride + column;
+            return {at, p_.b.row_stride, kUnpackedAhead * p_.b.row_stride, at + width,
+                    p_.b.row_stride};
+        }
+        const T* at = panels_at(depth) + column * depths;
+        return {at, width, kAhead * width, at + depths * width, kLine};
+    }
+
     /// Where the panels begin that hold b from this depth on.
     T* panels_at(std::int64_t depth) const {
         const std::int64_t padded = (columns_ + tile_.columns - 1) / tile_.columns * tile_.columns;
@@ -586,7 +649,7 @@ class Multiplication {
                                depth * p_.a.column_stride;
             pack_rows<T>(from, p_.a.row_stride, p_.a.column_stride, behind - first, depths,
                          packed_a);
-            multiply_panels(first, behind, packed_a, panels_at(depth), depths, depth > 0);
+            multiply_panels(first, behind, packed_a, depth, depths, depth > 0);
         }
         auto* result = static_cast<T*>(p_.result);
         if (finished_ && column_ + columns_ == p_.n && bottom_ == p_.k)
@@ -594,12 +657,14 @@ class Multiplication {
     }
 
     void multiply_panels(std::int64_t first, std::int64_t behind, const T* packed_a,
-                         const T* panels, std::int64_t depths, bool adds) {
+                         std::int64_t depth, std::int64_t depths, bool adds) {
         auto* result = static_cast<T*>(p_.result);
         alignas(64) T edge[RowTiles<T>::kMost * 32];
         const std::int64_t tiles = (behind - first + tile_.most - 1) / tile_.most;
+        const std::int64_t lines = std::max<std::int64_t>(tile_.columns / kLine, 1);
         for (std::int64_t column = 0; column < columns_; column += tile_.columns) {
-            const T* b = panels + column * depths;
+            PanelView<T> b = panel_at(column, depth, depths);
+            const T* next_panel = b.next;
             const std::int64_t width = std::min<std::int64_t>(tile_.columns, columns_ - column);
             std::int64_t row = first;
             for (std::int64_t tile = 0; tile < tiles; ++tile) {
@@ -608,6 +673,8 @@ class Multiplication {
                 const T* a = packed_a + (row - first) * kPitch;
                 T* at = result + row * p_.n + column_ + column;
                 row = next;
+                // The next panel comes meanwhile, a line of it with every step of the sum.
+                b.next = next_panel + tile % lines * (unpacked_ ? kLine : depths * kLine);
                 if (width == tile_.columns) {
                     tile_.multiply[height](depths, a, b, at, p_.n, adds);
                     continue;
@@ -634,6 +701,7 @@ class Multiplication {
     std::int64_t width_ = 0;             // columns of b that are packed at once
     std::int64_t deep_ = 0;              // and rows
     std::int64_t top_ = 0, bottom_ = 0;  // the rows that are
+    bool unpacked_ = false;
     T* packed_b_ = nullptr;
     std::int64_t column_ = 0, columns_ = 0;  // those that are
 };
