@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backend/host/kernels.h"
 #include "ir/layout.h"
 
 namespace lazuli::backend {
@@ -63,8 +64,8 @@ class Run {
         for (std::size_t k = 0; k < specs.size(); ++k)
             inputs.push_back({data_of(operation.input(k)), &specs[k]});
         const TensorSpec spec = operation.spec();
-        operation.def().evaluate({operation.def(), operation.attrs(), inputs, &spec,
-                                  values_[output.index()]->host_mutable()});
+        host_kernel(operation.def())({operation.def(), operation.attrs(), inputs, &spec,
+                                      values_[output.index()]->host_mutable()});
     }
 
     std::vector<BufferPtr> results() {

@@ -23,6 +23,7 @@ std::vector<OpDef> indexing();
 std::vector<OpDef> random();
 std::vector<OpDef> composites();
 std::vector<OpDef> attention();
+std::vector<OpDef> bundles();
 std::vector<OpDef> custom();
 
 }  // namespace lazuli::ops

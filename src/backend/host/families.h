@@ -1,0 +1,19 @@
+#pragma once
+
+// The families of host kernels, a file a family; this list is the only place that names them.
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/host/kernels.h"
+
+namespace lazuli::backend::host {
+
+using Family = std::vector<std::pair<std::string_view, HostKernel>>;
+
+Family parts();
+
+inline constexpr Family (*kFamilies[])() = {parts};
+
+}  // namespace lazuli::backend::host

@@ -1,0 +1,63 @@
+#include "ops/bundle.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "lazuli/error.h"
+#include "ops/table.h"
+
+namespace lazuli::ops {
+
+BundleLayout bundle_layout(std::span<const TensorSpec> results) {
+    BundleLayout out;
+    for (const TensorSpec& spec : results) {
+        out.offsets.push_back(out.bytes);
+        out.bytes += (spec.nbytes() + kBundleAlign - 1) / kBundleAlign * kBundleAlign;
+    }
+    return out;
+}
+
+TensorSpec bundle_spec(std::span<const TensorSpec> results) {
+    return {DType::u8, Shape{bundle_layout(results).bytes}};
+}
+
+namespace {
+
+TensorSpec infer_part(const InferArgs& args) {
+    const std::int64_t offset = args.attrs.integer(0);
+    const TensorSpec& bundle = *args.inputs[0];
+    if (offset < 0 || offset % kBundleAlign != 0 || bundle.dtype != DType::u8 ||
+        bundle.shape.rank() != 1 || args.wanted->nbytes() > bundle.shape[0] - offset) {
+        throw ShapeError(fmt::format("part: no {} at byte {} of the bundle {}", args.wanted->str(),
+                                     offset, bundle.str()),
+                         args.wanted->str(), bundle.str());
+    }
+    return *args.wanted;
+}
+
+void evaluate_part(const EvalArgs& args) {
+    const auto bytes = static_cast<std::size_t>(args.spec->nbytes());
+    if (bytes > 0) std::memcpy(args.out, args.inputs[0].as<char>() + args.attrs.integer(0), bytes);
+}
+
+}  // namespace
+
+std::vector<OpDef> bundles() {
+    return {
+        {
+            .name = "part",
+            .doc = "One of several results, out of the bytes in which an op with many keeps them.",
+            .edge = "Bytes are taken as they are.",
+            .traits = Trait::shaped,
+            .dtypes = {DType::u8},
+            .attrs = {{"offset", AttrKind::integer}},
+            .infer = infer_part,
+            .evaluate = evaluate_part,
+            .cases = {{{{512}}, {std::int64_t{64}}, Shape{2, 3}},
+                      {{{64}}, {std::int64_t{0}}, Shape{0}}},
+        },
+    };
+}
+
+}  // namespace lazuli::ops

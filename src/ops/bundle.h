@@ -1,0 +1,24 @@
+#pragma once
+
+// Ops with several results. A node has one value, so such an op's value is a bundle: bytes in which
+// its results lie one behind the other, each at a multiple of kBundleAlign. `part` takes one out.
+
+#include <span>
+#include <vector>
+
+#include "lazuli/op.h"
+
+namespace lazuli::ops {
+
+inline constexpr std::int64_t kBundleAlign = 64;
+
+struct BundleLayout {
+    std::vector<std::int64_t> offsets;  // of each result, in bytes
+    std::int64_t bytes = 0;             // in all
+};
+BundleLayout bundle_layout(std::span<const TensorSpec> results);
+
+/// The spec of a bundle of these results: bytes.
+TensorSpec bundle_spec(std::span<const TensorSpec> results);
+
+}  // namespace lazuli::ops
