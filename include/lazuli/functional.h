@@ -30,7 +30,7 @@ CallPlan validate(std::string_view op, std::span<const Tensor> inputs,
 /// Records a checked call.
 Tensor capture(const CallPlan& plan);
 
-/// How the implementation of a composite op is chosen.
+/// How the implementation of an op is chosen, where it has several.
 struct Policy {
     /// The ways to choose.
     enum class Kind : std::uint8_t {
@@ -78,7 +78,8 @@ class PolicyScope {
     PolicyScope& operator=(const PolicyScope&) = delete;
 };
 
-/// The names of an op's implementations, the default first.
+/// The names of an op's implementations, the default first: kernels that backends may have for it,
+/// and for a composite the ways to build it out of others.
 std::vector<std::string> implementations(std::string_view op);
 
 }  // namespace lazuli::functional

@@ -292,6 +292,8 @@ struct OpDef {
     Lowering lowering = Lowering::opaque;  ///< How kernels compute it; elementwise ops and
                                            ///< movements need not say.
     Reduction reduction = {};              ///< Present where `lowering` is a reduction.
+    /// Kernels that backends may have for it, by whose name a policy forces one; the default first.
+    std::vector<std::string_view> kernels = {};
     /// The ways to build it out of others, the default first. Present for composites only.
     std::vector<Implementation> implementations = {};
     Tolerance tolerance = {};      ///< How far fast results may lie from the reference.

@@ -112,6 +112,9 @@ std::string ops_markdown() {
         }
         if (has(def.traits, Trait::shaped))
             out += "- the caller gives the result's type and shape\n";
+        if (!def.kernels.empty())
+            fmt::format_to(std::back_inserter(out), "- kernels: {}\n",
+                           fmt::join(def.kernels, ", "));
         if (def.is_composite()) {
             std::vector<std::string_view> names;
             for (const Implementation& impl : def.implementations) names.push_back(impl.name);

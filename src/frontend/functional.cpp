@@ -233,10 +233,10 @@ PolicyScope::~PolicyScope() {
 
 std::vector<std::string> implementations(std::string_view op) {
     const OpDef& def = op_def(require_op(op));
-    if (!def.is_composite())
+    if (!def.is_composite() && def.kernels.empty())
         throw ArgumentError(
             fmt::format("{} is a core op: it has no implementations to choose from", op));
-    std::vector<std::string> names;
+    std::vector<std::string> names(def.kernels.begin(), def.kernels.end());
     for (const Implementation& i : def.implementations) names.emplace_back(i.name);
     return names;
 }

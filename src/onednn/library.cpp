@@ -83,6 +83,12 @@ struct Convolution {
     Layout image, weights, result;
 };
 
+struct Product {
+    dnnl::matmul::primitive_desc plan;
+    dnnl::matmul primitive;
+    Layout b;
+};
+
 }  // namespace
 
 void* lazuli_dnn_convolution(const LazuliDnnConvolution* wanted, LazuliDnnNeeds* needs) {
@@ -149,3 +155,49 @@ int lazuli_dnn_same_image(const void* a, const void* b) {
 }
 
 void lazuli_dnn_drop(void* convolution) { delete static_cast<Convolution*>(convolution); }
+
+void* lazuli_dnn_product(const LazuliDnnProduct* wanted, const void* like, LazuliDnnNeeds* needs) {
+    try {
+        const auto type = wanted->is_bf16 != 0 ? memory::data_type::bf16 : memory::data_type::f32;
+        const memory::desc a({wanted->m, wanted->k}, type,
+                             memory::dims(wanted->a_strides, wanted->a_strides + 2));
+        const memory::desc given({wanted->k, wanted->n}, type,
+                                 memory::dims(wanted->b_strides, wanted->b_strides + 2));
+        const memory::desc any({wanted->k, wanted->n}, type, memory::format_tag::any);
+        const memory::desc result({wanted->m, wanted->n}, type,
+                                  memory::dims{wanted->result_stride, 1});
+        dnnl::primitive_attr attr;
+        attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        const auto* other = static_cast<const Product*>(like);
+        const Alone alone;
+        auto out = std::make_unique<Product>();
+        out->plan = dnnl::matmul::primitive_desc(
+            dnnl::matmul::desc(a, other != nullptr ? other->plan.weights_desc() : any, result),
+            attr, engine());
+        out->primitive = dnnl::matmul(out->plan);
+        out->b = Layout(given, out->plan.weights_desc());
+        *needs = {0, out->b.changes ? out->plan.weights_desc().get_size() : 0, 0,
+                  out->plan.scratchpad_desc().get_size()};
+        return out.release();
+    } catch (const dnnl::error&) {
+        return nullptr;
+    }
+}
+
+void lazuli_dnn_lay_out_b(void* product, const LazuliDnnMemory* m) {
+    static_cast<Product*>(product)->b.run(const_cast<void*>(m->w), m->weights);
+}
+
+void lazuli_dnn_multiply(void* product, const LazuliDnnMemory* m) {
+    auto& p = *static_cast<Product*>(product);
+    const Alone alone;
+    void* b = p.b.changes ? m->weights : const_cast<void*>(m->w);
+    p.primitive.execute(
+        stream(), {{DNNL_ARG_SRC, memory(p.plan.src_desc(), engine(), const_cast<void*>(m->x))},
+                   {DNNL_ARG_WEIGHTS, memory(p.plan.weights_desc(), engine(), b)},
+                   {DNNL_ARG_DST, memory(p.plan.dst_desc(), engine(), m->y)},
+                   {DNNL_ARG_SCRATCHPAD, memory(p.plan.scratchpad_desc(), engine(), m->scratch)}});
+    stream().wait();
+}
+
+void lazuli_dnn_drop_product(void* product) { delete static_cast<Product*>(product); }

@@ -31,6 +31,15 @@ struct LazuliDnnConvolution {
     std::int64_t after[3];
 };
 
+/// A product of matrices, m x k by k x n; the result is row-major, its rows `result_stride` apart.
+struct LazuliDnnProduct {
+    std::int64_t m, n, k;
+    std::int64_t a_strides[2];
+    std::int64_t b_strides[2];
+    std::int64_t result_stride;
+    std::int64_t is_bf16;
+};
+
 /// What a convolution needs, once it is prepared.
 struct LazuliDnnNeeds {
     std::size_t image_bytes;   // of the image as the library wants it; 0: as it is
@@ -64,4 +73,17 @@ __attribute__((visibility("default"))) void lazuli_dnn_convolve(void* convolutio
 /// Whether two convolutions want the image laid out in the same way.
 __attribute__((visibility("default"))) int lazuli_dnn_same_image(const void* a, const void* b);
 __attribute__((visibility("default"))) void lazuli_dnn_drop(void* convolution);
+
+/// A product that can run, or null where the library has none. `weight_bytes` and `scratch_bytes`
+/// are what it needs. Where `like` is another product of equal n and k, b is laid out as for that.
+__attribute__((visibility("default"))) void* lazuli_dnn_product(const LazuliDnnProduct* wanted,
+                                                                const void* like,
+                                                                LazuliDnnNeeds* needs);
+/// Lays out b (`w`) as the library wants it (`weights`).
+__attribute__((visibility("default"))) void lazuli_dnn_lay_out_b(void* product,
+                                                                 const LazuliDnnMemory* memory);
+/// Multiplies a (`x`) by b into the result (`y`).
+__attribute__((visibility("default"))) void lazuli_dnn_multiply(void* product,
+                                                                const LazuliDnnMemory* memory);
+__attribute__((visibility("default"))) void lazuli_dnn_drop_product(void* product);
 }

@@ -163,6 +163,7 @@ std::vector<OpDef> contraction() {
             .infer = infer_dot,
             .evaluate = evaluate_dot,
             .lowering = Lowering::contraction,
+            .kernels = {"microkernel", "onednn", "loops"},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
             .cases = {{{{3, 4}, {4, 5}}, {Ints{1}, Ints{0}, Ints{}, Ints{}}},

@@ -168,6 +168,7 @@ std::vector<OpDef> convolution() {
             .infer = infer_convolution,
             .evaluate = evaluate_convolution,
             .lowering = Lowering::convolution,
+            .kernels = {"onednn", "microkernel", "loops"},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
             .cases = {{{{2, 3, 5, 6}, {4, 3, 3, 3}}, attributes({1, 1}, {1, 1, 1, 1}, {1, 1}, 1)},

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "lazuli/error.h"
 #include "lazuli/functional.h"
 
@@ -40,6 +42,29 @@ const Implementation& choose(OpId op, const InferArgs& args, const ExpandOptions
     return all[able.front()];
 }
 
+/// Whether the backend takes a composite as it is. What a policy names is what runs: where it names
+/// a way to build it, the backend does not; where it names a kernel, the backend must.
+bool stays_whole(const InferArgs& args, const ExpandOptions& options,
+                 std::span<const TensorSpec> inputs) {
+    using functional::Policy;
+    const Policy policy = functional::policy_of(args.op.name);
+    const auto& kernels = args.op.kernels;
+    const bool wanted =
+        policy.kind == Policy::Kind::force &&
+        std::find(kernels.begin(), kernels.end(), policy.implementation) != kernels.end();
+    // Where nothing else could be measured, a kernel that is there is the choice.
+    const bool open =
+        policy.kind == Policy::Kind::standard ||
+        (policy.kind == Policy::Kind::benchmark && args.op.implementations.size() == 1);
+    const bool able = options.keeps && options.keeps(args.op, inputs, *args.wanted);
+    if (wanted && !able) {
+        throw ArgumentError(
+            fmt::format("{}: the forced kernel '{}' does not serve ({}) on this device",
+                        args.op.name, policy.implementation, operands_text(args)));
+    }
+    return able && (open || wanted);
+}
+
 /// One pass: composites are replaced by one level of their implementation. True where there was
 /// one.
 bool expand_once(const Program& program, const ExpandOptions& options, Program& out) {
@@ -67,17 +92,12 @@ bool expand_once(const Program& program, const ExpandOptions& options, Program& 
             specs.push_back(inputs.back().spec());
         }
         for (const TensorSpec& s : specs) pointers.push_back(&s);
-        // What a policy names is what runs: then the backend does not take the op whole.
-        const bool keep =
-            !def.is_composite() ||
-            (options.keeps && functional::policy_of(def.name) == functional::Policy::standard() &&
-             options.keeps(def, specs, spec));
-        if (keep) {
+        const InferArgs args{def, pointers, operation.attrs(), &spec};
+        if (!def.is_composite() || stays_whole(args, options, specs)) {
             values.push_back(builder.op(operation.op(), inputs, operation.attrs().words(), &spec));
             continue;
         }
         changed = true;
-        const InferArgs args{def, pointers, operation.attrs(), &spec};
         const Implementation& implementation = choose(operation.op(), args, options);
         const Value built = implementation.build(builder, inputs, args);
         if (!(built.spec() == spec)) {

@@ -49,7 +49,7 @@ TEST(Attention, IsTakenWhole) {
     };
     EXPECT_NE(how().find("in blocks of queries"), std::string::npos) << how();
     // A policy that names the formula gets the formula.
-    const functional::PolicyScope scope("attention", functional::Policy::force("softmax"));
+    const functional::PolicyScope scope("attention", functional::Policy::force("unfused"));
     EXPECT_EQ(how().find("in blocks of queries"), std::string::npos) << how();
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/narrow.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
+#include "lazuli/functional.h"
 #include "runtime/pool.h"
 
 namespace lazuli::cpu {
@@ -59,6 +61,22 @@ std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std
     return step == 1 && steps == rows * columns ? columns : 0;
 }
 
+/// Which of two is faster: the best of some runs each, turn by turn.
+template <class A, class B>
+bool is_faster(const A& a, const B& b) {
+    const auto seconds = [](const auto& run) {
+        const auto start = std::chrono::steady_clock::now();
+        run();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    double best[] = {1e300, 1e300};
+    for (int turn = 0; turn < 3; ++turn) {
+        best[0] = std::min(best[0], seconds(a));
+        best[1] = std::min(best[1], seconds(b));
+    }
+    return best[0] < best[1];
+}
+
 /// Memory for as long as a step runs.
 using Scratch = std::vector<BufferPtr>;
 char* take(Scratch& scratch, std::int64_t bytes) {
@@ -103,7 +121,9 @@ void launch(const Runnable& runnable, std::span<void* const> given) {
 std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                                                        const plan::Step& step) {
     const auto found = plan::find_contraction(program, step.group);
-    if (!found) return nullptr;
+    if (!found || functional::policy_of(found->windows ? "convolution" : "dot_general") ==
+                      functional::Policy::force("loops"))
+        return nullptr;
     auto out = std::make_unique<ContractionStep>();
     out->plan_ = *found;
     out->dtype_ = program.spec(found->product).dtype;
@@ -142,7 +162,7 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                    s.prologue ? s.operand.value : found->product))
             return nullptr;
     }
-    out->dnn_ = DnnConvolution::make(*found, out->dtype_);
+    out->choose(found->windows ? "convolution" : "dot_general");
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
     if (!knows(out->epilogue_->buffers, found->product)) return nullptr;
@@ -160,19 +180,53 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     return out;
 }
 
+/// Our own kernel is the faster one for products, by measurement (docs/decisions/0009); the library
+/// for windows.
+void ContractionStep::choose(std::string_view op) {
+    using functional::Policy;
+    const Policy policy = functional::policy_of(op);
+    const bool forced = policy.kind == Policy::Kind::force;
+    if (forced && policy.implementation == "microkernel") return;
+    const bool measured = policy.kind == Policy::Kind::benchmark;
+    if (plan_.windows) dnn_ = DnnConvolution::make(plan_, dtype_);
+    if (!plan_.windows && (forced || measured)) product_ = DnnProduct::make(plan_, dtype_);
+    if (forced && !library_is_there()) {
+        throw ArgumentError(fmt::format("{}: the forced kernel 'onednn' does not serve {}", op,
+                                        lazuli::name(dtype_)));
+    }
+    if (library_is_there()) choice_ = measured ? Choice::open : Choice::library;
+}
+
+std::int64_t ContractionStep::batch_offset(std::int64_t batch, std::size_t side) const {
+    std::int64_t out = sides_[side].operand.offset;
+    for (std::size_t i = plan_.batch.size(); i-- > 0;) {
+        const plan::ProductAxis& axis = plan_.batch[i];
+        out += batch % axis.size * (side == 0 ? axis.left : axis.right);
+        batch /= axis.size;
+    }
+    return out;
+}
+
+void ContractionStep::multiply_by_library(const char* const* operands, Buffer* frozen, char* result,
+                                          std::int64_t batches) const {
+    const auto size = static_cast<std::int64_t>(size_of(dtype_));
+    if (dnn_ != nullptr) {
+        return dnn_->run(operands[1] + sides_[1].operand.offset * size,
+                         operands[0] + sides_[0].operand.offset * size, frozen, result);
+    }
+    const std::int64_t one = plan_.rows.size * plan_.columns.size * size;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+        product_->run(operands[0] + batch_offset(batch, 0) * size,
+                      operands[1] + batch_offset(batch, 1) * size, result + batch * one);
+    }
+}
+
 void ContractionStep::multiply_batch(const char* left, const char* right, Buffer* right_owner,
                                      char* result, std::int64_t batch,
                                      std::span<void* const> epilogue_buffers) const {
     const auto size = static_cast<std::int64_t>(size_of(dtype_));
-    std::int64_t left_offset = sides_[0].operand.offset;
-    std::int64_t right_offset = sides_[1].operand.offset;
-    std::int64_t rest = batch;
-    for (std::size_t i = plan_.batch.size(); i-- > 0;) {
-        const plan::ProductAxis& axis = plan_.batch[i];
-        left_offset += rest % axis.size * axis.left;
-        right_offset += rest % axis.size * axis.right;
-        rest /= axis.size;
-    }
+    const std::int64_t left_offset = batch_offset(batch, 0);
+    const std::int64_t right_offset = batch_offset(batch, 1);
     const std::int64_t m = plan_.rows.size;
     const std::int64_t n = plan_.columns.size;
     char* own = result + batch * m * n * size;
@@ -248,18 +302,20 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
         for (const ValueRef v : epilogue_->buffers)
             behind.push_back(v == plan_.product ? result : address(v));
     }
-    if (dnn_ != nullptr) {
-        const auto size = static_cast<std::int64_t>(size_of(dtype_));
-        dnn_->run(operands[1] + sides_[1].operand.offset * size,
-                  operands[0] + sides_[0].operand.offset * size, frozen[0], result);
+    const auto by_library = [&] {
+        multiply_by_library(operands, frozen[0], result, batches);
         if (epilogue_) launch(*epilogue_, behind);
-        return;
-    }
-    const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
-    for (std::int64_t batch = 0; batch < batches; ++batch)
-        multiply_batch(operands[0], operands[1], frozen[1], result, batch,
-                       in_cache ? std::span<void* const>(behind) : std::span<void* const>());
-    if (epilogue_ && !in_cache) launch(*epilogue_, behind);
+    };
+    const auto by_own = [&] {
+        const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
+        for (std::int64_t batch = 0; batch < batches; ++batch)
+            multiply_batch(operands[0], operands[1], frozen[1], result, batch,
+                           in_cache ? std::span<void* const>(behind) : std::span<void* const>());
+        if (epilogue_ && !in_cache) launch(*epilogue_, behind);
+    };
+    if (choice_ == Choice::open)
+        choice_ = is_faster(by_library, by_own) ? Choice::library : Choice::own;
+    choice_ == Choice::library ? by_library() : by_own();
 }
 
 }  // namespace lazuli::cpu

@@ -2,12 +2,14 @@
 
 // A contraction with what comes before and behind it, on the CPU.
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "backend/cpu/compiler.h"
 #include "backend/cpu/dnn.h"
+#include "backend/cpu/dnn_product.h"
 #include "plan/contraction.h"
 #include "plan/steps.h"
 
@@ -29,14 +31,15 @@ void launch(const Runnable& runnable, std::span<void* const> buffers);
 
 class ContractionStep {
    public:
-    /// None where the group is no contraction that is multiplied here.
+    /// None where the group is no contraction that is multiplied here. Policies of the op choose
+    /// among the kernels; ArgumentError where one is forced that does not serve.
     static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step);
 
     /// Runs it; `buffers` are the step's, and `owners` who owns each, or null.
     void run(std::span<void* const> buffers, std::span<Buffer* const> owners) const;
     bool is_convolution() const { return plan_.windows.has_value(); }
     /// Whether oneDNN computes it.
-    bool uses_library() const { return dnn_ != nullptr; }
+    bool uses_library() const { return library_is_there() && choice_ == Choice::library; }
 
    private:
     struct Side {
@@ -44,6 +47,12 @@ class ContractionStep {
         std::optional<Runnable> prologue;
         std::int64_t bytes = 0;  // of what the prologue makes
     };
+    enum class Choice : std::uint8_t { own, library, open };
+    bool library_is_there() const { return dnn_ != nullptr || product_ != nullptr; }
+    void choose(std::string_view op);
+    void multiply_by_library(const char* const* operands, Buffer* frozen, char* result,
+                             std::int64_t batches) const;
+    std::int64_t batch_offset(std::int64_t batch, std::size_t side) const;
     void multiply_batch(const char* left, const char* right, Buffer* right_owner, char* result,
                         std::int64_t batch, std::span<void* const> epilogue_buffers) const;
 
@@ -52,6 +61,9 @@ class ContractionStep {
     DType dtype_ = DType::f32;
     Side sides_[2];
     std::unique_ptr<DnnConvolution> dnn_;
+    std::unique_ptr<DnnProduct> product_;
+    /// Which kernel it is; where a policy wants the faster one, that is found by the first run.
+    mutable std::atomic<Choice> choice_{Choice::own};
     std::optional<Runnable> epilogue_;
     std::int64_t steps_a_row_ = 0;  // of the epilogue's loop; 0: it runs behind the whole product
 };

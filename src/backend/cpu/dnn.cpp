@@ -1,60 +1,16 @@
 #include "backend/cpu/dnn.h"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
-#include "backend/cpu/modules.h"
-#include "base/env.h"
+#include "backend/cpu/dnn_library.h"
 #include "base/hash.h"
 #include "lazuli/backend.h"
-#include "onednn/library.h"
 #include "runtime/pool.h"
 
 namespace lazuli::cpu {
 
 namespace {
-
-struct Library {
-    decltype(&lazuli_dnn_convolution) convolution = nullptr;
-    decltype(&lazuli_dnn_lay_out_image) lay_out_image = nullptr;
-    decltype(&lazuli_dnn_lay_out_weights) lay_out_weights = nullptr;
-    decltype(&lazuli_dnn_convolve) convolve = nullptr;
-    decltype(&lazuli_dnn_same_image) same_image = nullptr;
-    decltype(&lazuli_dnn_drop) drop = nullptr;
-};
-
-/// The module, or null where there is none.
-const Library* library() {
-    static const std::unique_ptr<Library> opened = []() -> std::unique_ptr<Library> {
-        const std::string given = env::text(env::Var::onednn);
-        if (given == "0") return nullptr;
-        const auto place = find_module("lazuli-onednn.so", given);
-        if (place.empty()) return nullptr;
-        void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-        auto out = std::make_unique<Library>();
-        const auto find = [&](auto& function, const char* name) {
-            function =
-                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-            return function != nullptr;
-        };
-        if (handle == nullptr || !find(out->convolution, "lazuli_dnn_convolution") ||
-            !find(out->lay_out_image, "lazuli_dnn_lay_out_image") ||
-            !find(out->lay_out_weights, "lazuli_dnn_lay_out_weights") ||
-            !find(out->convolve, "lazuli_dnn_convolve") || !find(out->drop, "lazuli_dnn_drop") ||
-            !find(out->same_image, "lazuli_dnn_same_image")) {
-            const char* why = dlerror();
-            fmt::print(stderr, "lazuli: oneDNN is there and cannot be used: {}\n",
-                       why != nullptr ? why : place.string());
-            return nullptr;
-        }
-        return out;
-    }();
-    return opened.get();
-}
 
 // Channels of the result that one part makes, at least: enough work to be worth a layout of its
 // own.
@@ -83,7 +39,7 @@ struct DnnConvolution::Impl {
     std::uint64_t form = 0;         // what decides how weights are laid out
 
     ~Impl() {
-        for (const Part& part : parts) library()->drop(part.convolution);
+        for (const Part& part : parts) dnn_library()->drop(part.convolution);
     }
 };
 
@@ -91,7 +47,7 @@ DnnConvolution::~DnnConvolution() = default;
 
 std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& contraction,
                                                      DType dtype) {
-    if (!contraction.windows || dtype != DType::f32 || library() == nullptr) return nullptr;
+    if (!contraction.windows || dtype != DType::f32 || dnn_library() == nullptr) return nullptr;
     const plan::Windows& w = *contraction.windows;
     const std::int64_t groups = contraction.batch[1].size;
     const std::int64_t made = contraction.rows.size;  // of a group
@@ -152,7 +108,7 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
         }
         Impl::Part part;
         part.first = first;
-        part.convolution = library()->convolution(&c, &part.needs);
+        part.convolution = dnn_library()->convolution(&c, &part.needs);
         std::uint64_t words[sizeof c / sizeof(std::uint64_t)];
         static_assert(std::has_unique_object_representations_v<LazuliDnnConvolution>);
         std::memcpy(words, &c, sizeof c);
@@ -160,7 +116,8 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
         if (part.convolution == nullptr) return nullptr;
         impl.parts.push_back(part);
         // Parts that want the image differently would each lay it out.
-        if (library()->same_image(part.convolution, impl.parts[0].convolution) == 0) return nullptr;
+        if (dnn_library()->same_image(part.convolution, impl.parts[0].convolution) == 0)
+            return nullptr;
         impl.image_bytes = part.needs.image_bytes;
         impl.weights_bytes += (part.needs.weight_bytes + 63) / 64 * 64;
         impl.part_bytes = std::max(impl.part_bytes, (part.needs.result_bytes + 63) / 64 * 64 +
@@ -215,10 +172,10 @@ void DnnConvolution::run(const void* image, const void* weights, Buffer* frozen,
             for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
                 if (i < parts) {
                     if (c.is_laid_out) continue;
-                    library()->lay_out_weights(c.impl.parts[i].convolution, &c.memory[i]);
+                    dnn_library()->lay_out_weights(c.impl.parts[i].convolution, &c.memory[i]);
                 } else {
-                    library()->lay_out_image(c.impl.parts[0].convolution,
-                                             &c.memory[(i - parts) * parts]);
+                    dnn_library()->lay_out_image(c.impl.parts[0].convolution,
+                                                 &c.memory[(i - parts) * parts]);
                 }
             }
         },
@@ -237,7 +194,7 @@ void DnnConvolution::run(const void* image, const void* weights, Buffer* frozen,
                 m.result = own->host_mutable();
                 m.scratch = static_cast<char*>(own->host_mutable()) +
                             (part.needs.result_bytes + 63) / 64 * 64;
-                library()->convolve(part.convolution, &m);
+                dnn_library()->convolve(part.convolution, &m);
             }
         },
         &call);
