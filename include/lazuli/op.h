@@ -22,6 +22,7 @@
 
 namespace lazuli {
 
+class Program;
 class ProgramBuilder;
 class Value;
 struct OpDef;
@@ -40,6 +41,7 @@ enum class AttrKind : std::uint8_t {
     text,     ///< A short name.
     choice,   ///< One of a fixed list of names.
     view,     ///< Where the elements come from, as a tracker whose shape is the result's.
+    program,  ///< A program, as text: the body of a loop.
 };
 
 /// The name and kind of an attribute.
@@ -89,6 +91,8 @@ class Attrs {
     Ints list(int index) const;
     /// Attribute `index` as text.
     const std::string& text(int index) const;
+    /// Attribute `index` as a program. It lives as long as the process.
+    const Program& program(int index) const;
     /// Attribute `index` as a view of the result's shape.
     Placement placement(int index, const Shape& result) const;
     /// Attribute `index`, whatever it is. `result` is the result's shape, which a view needs.
@@ -120,6 +124,8 @@ class AttrWords {
     void ints(std::span<const std::int64_t> v);
     /// Appends text.
     void text(std::string_view v);
+    /// Appends a program.
+    void program(const Program& v);
     /// Appends a view, without its shape, which is the result's.
     void placement(const Placement& v);
     /// Appends `value` as an attribute of kind `def.kind`; ArgumentError naming `op` where it is of

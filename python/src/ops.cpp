@@ -179,6 +179,7 @@ Attribute to_attribute(const Asker& asker, const AttrDef& attr, PyObject* object
                        : ensure_axes(asker.op, to_axes(asker, object), inputs[0].shape());
         case AttrKind::ints: return to_ints(asker, object);
         case AttrKind::text:
+        case AttrKind::program:
         case AttrKind::choice: return to_text(asker, object);
         case AttrKind::view: break;
     }

@@ -4,6 +4,7 @@
 
 #include "backend/host/kernels.h"
 #include "ir/layout.h"
+#include "runtime/control.h"
 
 namespace lazuli::backend {
 
@@ -64,8 +65,10 @@ class Run {
         for (std::size_t k = 0; k < specs.size(); ++k)
             inputs.push_back({data_of(operation.input(k)), &specs[k]});
         const TensorSpec spec = operation.spec();
-        host_kernel(operation.def())({operation.def(), operation.attrs(), inputs, &spec,
-                                      values_[output.index()]->host_mutable()});
+        const EvalArgs args{operation.def(), operation.attrs(), inputs, &spec,
+                            values_[output.index()]->host_mutable()};
+        if (runtime::is_control(args.op)) return runtime::run_control(backend_, args);
+        host_kernel(args.op)(args);
     }
 
     std::vector<BufferPtr> results() {

@@ -320,6 +320,7 @@ class Parser {
                 case AttrKind::axes:
                 case AttrKind::ints:
                 case AttrKind::text:
+                case AttrKind::program:
                 case AttrKind::view: fail(fmt::format("{} is no function of elements", name));
             }
         }

@@ -65,6 +65,7 @@ class Printer {
                 case AttrKind::axes:
                 case AttrKind::ints:
                 case AttrKind::text:
+                case AttrKind::program:
                 case AttrKind::view: out += "?"; break;  // no elementwise op has these
             }
         }

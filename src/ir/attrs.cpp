@@ -16,6 +16,7 @@
 
 #include "ir/op_table.h"
 #include "ir/placement.h"
+#include "lazuli/program.h"
 #include "lazuli/error.h"
 
 namespace lazuli {
@@ -66,6 +67,41 @@ const std::string& interned(std::uint64_t number) {
     return s.texts.at(number);
 }
 
+namespace {
+
+/// Programs by the number of their text.
+struct Programs {
+    std::shared_mutex mutex;
+    std::unordered_map<std::uint64_t, Program> all;
+};
+
+Programs& programs() {
+    static Programs& p = *new Programs;
+    return p;
+}
+
+}  // namespace
+
+std::uint64_t intern_program(const Program& program) {
+    const std::uint64_t number = intern(program.str());
+    Programs& p = programs();
+    const std::unique_lock lock(p.mutex);
+    p.all.emplace(number, program);
+    return number;
+}
+
+const Program& program_at(std::uint64_t number) {
+    Programs& p = programs();
+    const std::shared_lock lock(p.mutex);
+    return p.all.at(number);  // elements of such a map stay where they are
+}
+
+bool is_program(std::uint64_t number) {
+    Programs& p = programs();
+    const std::shared_lock lock(p.mutex);
+    return p.all.contains(number);
+}
+
 bool is_interned(std::uint64_t number) {
     Strings& s = strings();
     const std::shared_lock lock(s.mutex);
@@ -80,6 +116,7 @@ std::size_t attr_length(AttrKind kind, const std::uint64_t* word, std::size_t le
         case AttrKind::integer:
         case AttrKind::real:
         case AttrKind::choice:
+        case AttrKind::program:
         case AttrKind::text: break;
         case AttrKind::scalar: length = 3; break;
         case AttrKind::axes: length = axes_length(word[0] & 0xff); break;
@@ -107,6 +144,7 @@ void check_attr_words(const OpDef& def, std::span<const std::uint64_t> words) {
         if (attr.kind == AttrKind::choice && word[0] >= attr.choices.size())
             refuse("is none of its choices");
         if (attr.kind == AttrKind::text && !is_interned(word[0])) refuse("is no known text");
+        if (attr.kind == AttrKind::program && !is_program(word[0])) refuse("is no known program");
         if (attr.kind == AttrKind::view) check_placement_words(def.name, {word, length});
         if (attr.kind == AttrKind::axes) {
             const std::uint64_t count = word[0] & 0xff;
@@ -160,6 +198,8 @@ Ints Attrs::list(int index) const {
 
 const std::string& Attrs::text(int index) const { return ir::interned(*word(index)); }
 
+const Program& Attrs::program(int index) const { return ir::program_at(*word(index)); }
+
 Attribute Attrs::get(int index, const Shape& result) const {
     switch (def_->attrs[static_cast<std::size_t>(index)].kind) {
         case AttrKind::boolean: return boolean(index);
@@ -168,7 +208,8 @@ Attribute Attrs::get(int index, const Shape& result) const {
         case AttrKind::scalar: return scalar(index);
         case AttrKind::axes:
         case AttrKind::ints: return list(index);
-        case AttrKind::text: return text(index);
+        case AttrKind::text:
+        case AttrKind::program: return text(index);
         case AttrKind::choice:
             return std::string(def_->attrs[static_cast<std::size_t>(index)].choices[*word(index)]);
         case AttrKind::view: return placement(index, result);
@@ -217,6 +258,8 @@ void AttrWords::ints(std::span<const std::int64_t> v) {
 
 void AttrWords::text(std::string_view v) { push(ir::intern(v)); }
 
+void AttrWords::program(const Program& v) { push(ir::intern_program(v)); }
+
 void AttrWords::append(std::string_view op, const AttrDef& def, const Attribute& value) {
     const auto take = [&](auto&& set, const auto* v) {
         if (v == nullptr)
@@ -236,6 +279,9 @@ void AttrWords::append(std::string_view op, const AttrDef& def, const Attribute&
             return take([&](const Ints& v) { ints(v.dims()); }, std::get_if<Ints>(&value));
         case AttrKind::text:
             return take([&](const std::string& v) { text(v); }, std::get_if<std::string>(&value));
+        case AttrKind::program:
+            return take([&](const std::string& v) { program(Program::parse(v)); },
+                        std::get_if<std::string>(&value));
         case AttrKind::choice:
             return take(
                 [&](const std::string& v) {

@@ -129,6 +129,7 @@ class Reader {
             case AttrKind::axes:
             case AttrKind::ints: return list();
             case AttrKind::choice:
+            case AttrKind::program:
             case AttrKind::text: return text();
             case AttrKind::view: return ir::parse_placement(text(), base);
         }

@@ -26,6 +26,8 @@ struct Engine {
     std::string (*device_name)(Device device);
     /// What evaluating the targets would do: plan found or not, and the kernels.
     Explanation (*explain)(std::span<Node* const> targets);
+    /// Runs a loop or condition on the reference backend, into its bundle.
+    void (*run_control)(const EvalArgs& args);
     /// Bytes that buffers take now.
     std::uint64_t (*buffer_bytes)();
 };

@@ -51,6 +51,7 @@ Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base) {
         case AttrKind::axes:
         case AttrKind::ints: return list_of(json);
         case AttrKind::choice:
+        case AttrKind::program:
         case AttrKind::text: return json.get<std::string>();
         case AttrKind::view: return ir::parse_placement(json.get<std::string>(), base);
         case AttrKind::real:

@@ -20,6 +20,11 @@ std::uint64_t intern(std::string_view text);
 const std::string& interned(std::uint64_t number);
 bool is_interned(std::uint64_t number);
 
+/// The process-wide number of a program that is an attribute, which is that of its text; and back.
+std::uint64_t intern_program(const Program& program);
+const Program& program_at(std::uint64_t number);
+bool is_program(std::uint64_t number);
+
 }  // namespace lazuli::ir
 
 /// Defined by the ops layer, which adds its records through register_op; called once, when the

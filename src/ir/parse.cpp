@@ -28,9 +28,16 @@ namespace {
 
 class Parser {
    public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    explicit Parser(std::string_view text, std::size_t at = 0) : text_(text), at_(at) {}
 
     Program program() {
+        Program out = nested();
+        skip();
+        if (at_ != text_.size()) fail("text after the program's end");
+        return out;
+    }
+    /// A program that more text may follow.
+    Program nested() {
         expect_word("program");
         expect('(');
         if (!accept(')')) {
@@ -52,8 +59,6 @@ class Parser {
             } while (accept(','));
         }
         expect('}');
-        skip();
-        if (at_ != text_.size()) fail("text after the program's end");
         return builder_.build();
     }
 
@@ -216,6 +221,12 @@ class Parser {
             case AttrKind::text: return quoted();
             case AttrKind::choice: return word("a name");
             case AttrKind::view: return placement(base);
+            case AttrKind::program: {
+                Parser inner(text_, at_);
+                const Program program = inner.nested();
+                at_ = inner.at_;
+                return program.str();
+            }
         }
         __builtin_unreachable();
     }
@@ -291,7 +302,7 @@ class Parser {
     }
 
     std::string_view text_;
-    std::size_t at_ = 0;
+    std::size_t at_;
     ProgramBuilder builder_;
     std::map<std::string, Value> values_;
     std::set<std::string> result_names_;

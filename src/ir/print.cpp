@@ -82,9 +82,21 @@ std::string quoted(std::string_view text) {
     return out + '"';
 }
 
+/// The text of a program within another's.
+std::string indented(std::string_view text) {
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    std::string out;
+    for (const char c : text) {
+        out += c;
+        if (c == '\n') out += "  ";
+    }
+    return out;
+}
+
 /// `base` is the shape of the first operand, which movements start from.
 std::string attr_text(AttrKind kind, const Attribute& value, const Shape& base) {
     if (kind == AttrKind::choice) return std::get<std::string>(value);
+    if (kind == AttrKind::program) return indented(std::get<std::string>(value));
     struct Printer {
         std::string operator()(bool v) const { return v ? "true" : "false"; }
         std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }

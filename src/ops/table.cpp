@@ -6,7 +6,7 @@ void lazuli_install_ops() {
     using namespace lazuli::ops;
     for (const auto family :
          {leaves, elementwise, functions, rounding, bits, comparison, reduction, movement,
-          contraction, convolution, indexing, random, composites, attention, bundles, custom}) {
+          contraction, convolution, indexing, random, composites, attention, bundles, control, custom}) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

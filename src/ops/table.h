@@ -24,6 +24,7 @@ std::vector<OpDef> random();
 std::vector<OpDef> composites();
 std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
+std::vector<OpDef> control();
 std::vector<OpDef> custom();
 
 }  // namespace lazuli::ops

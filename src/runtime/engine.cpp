@@ -26,6 +26,7 @@
 #include "plan/expand.h"
 #include "plan/explain.h"
 #include "runtime/benchmark.h"
+#include "runtime/control.h"
 #include "runtime/memory.h"
 
 namespace lazuli {
@@ -131,6 +132,8 @@ std::string_view reason(Miss why) {
     __builtin_unreachable();
 }
 
+}  // namespace
+
 std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device device) {
     Backend& backend = backend_of(device);
     auto made = std::make_shared<plan::Plan>();
@@ -169,6 +172,8 @@ std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device devic
     made->prepared_bytes = runs.prepared_bytes(made->prepared.get());
     return made;
 }
+
+namespace {
 
 // ---- values
 
@@ -557,6 +562,7 @@ const ir::Engine& engine_table() {
         .default_device = default_device,
         .device_name = [](Device device) { return device.name(); },
         .explain = explain,
+        .run_control = [](const EvalArgs& args) { run_control(backend_of(Device()), args); },
         .buffer_bytes = buffer_bytes,
     };
     return table;
@@ -598,6 +604,7 @@ std::string describe(const CacheStats& stats) {
 
 void clear_caches() {
     runtime::plan_cache().clear();
+    runtime::clear_body_plans();
     runtime::clear_measurements();
     runtime::drop_spare_memory();
     ir::arena().trim();

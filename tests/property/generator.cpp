@@ -38,6 +38,7 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr,
         case AttrKind::real: return 1e-5 * static_cast<double>(1 + random_.below(100));
         case AttrKind::scalar: return Scalar(static_cast<std::int64_t>(random_.below(3)));
         case AttrKind::text: return std::string("property_identity");
+        case AttrKind::program: return std::string("program() {\n  return\n}\n");
         case AttrKind::choice: return std::string(attr.choices[random_.below(attr.choices.size())]);
         case AttrKind::axes: {
             Ints axes;
@@ -97,7 +98,7 @@ Value ProgramGenerator::shaped(const Value& v, const Shape& shape) {
 bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& values) {
     const auto id = static_cast<OpId>(random_.below(static_cast<std::size_t>(op_count())));
     const OpDef& def = op_def(id);
-    if (has(def.traits, Trait::leaf)) return false;
+    if (has(def.traits, Trait::leaf) || def.name == "argument") return false;  // no value
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);

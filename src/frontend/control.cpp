@@ -1,0 +1,297 @@
+#include "lazuli/control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/bundle.h"
+#include "frontend/record.h"
+#include "ir/arena.h"
+#include "ir/engine.h"
+#include "ir/graph.h"
+#include "lazuli/error.h"
+#include "lazuli/graph.h"
+#include "lazuli/ops.h"
+#include "lazuli/program.h"
+#include "ops/control.h"
+
+namespace lazuli {
+
+namespace {
+
+using frontend::OpRef;
+using Tensors = std::vector<Tensor>;
+
+/// A body, recorded: its results stand on arguments and on tensors from outside.
+struct Recorded {
+    Tensors arguments;
+    Tensors results;
+    std::uint64_t first_id = 0;
+    std::uint64_t last_id = 0;
+};
+
+/// While it lives nothing is evaluated by itself: bodies have no values.
+class NoEager {
+   public:
+    NoEager() : before_(ir::arena().mode.eager) { set(0); }
+    ~NoEager() { set(before_); }
+    NoEager(const NoEager&) = delete;
+    NoEager& operator=(const NoEager&) = delete;
+
+   private:
+    static void set(decltype(ir::RecordingMode::eager) value) {
+        ir::RecordingMode& mode = ir::arena().mode;
+        mode.eager = value;
+        mode.update();
+    }
+    decltype(ir::RecordingMode::eager) before_;
+};
+
+Recorded record_body(std::string_view op, std::span<const TensorSpec> specs, Device device,
+                     const std::function<Tensors(const Tensors&)>& body) {
+    static const OpRef argument("argument");
+    const NoEager lazily;
+    Recorded out;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        AttrWords words;
+        words.integer(static_cast<std::int64_t>(i));
+        out.arguments.push_back(frontend::make_node(argument, specs[i], device, {}, words.words()));
+    }
+    const GraphScope scope;
+    out.first_id = ir::arena().current_id() + 1;
+    out.results = body(out.arguments);
+    out.last_id = ir::arena().current_id();
+    for (const Tensor& result : out.results) (void)frontend::require_node(op, result);
+    return out;
+}
+
+/// What bodies of one op take from outside, in the order in which it is met.
+class Outside {
+   public:
+    /// The body as a program of its arguments and of what it takes from outside.
+    void capture(const Recorded& body) {
+        std::vector<ir::Node*> targets;
+        for (const Tensor& result : body.results) targets.push_back(frontend::node_of(result));
+        ir::Capture captured;
+        const std::scoped_lock lock(ir::graph_lock());
+        ir::capture(targets, {.first = body.first_id, .last = body.last_id}, false, captured);
+        Part part{captured.program(), {}};
+        for (ir::Node* param : captured.params) {
+            const auto is = [&](const Tensor& t) { return frontend::node_of(t) == param; };
+            const auto own = std::find_if(body.arguments.begin(), body.arguments.end(), is);
+            if (own != body.arguments.end()) {
+                part.sources.push_back(own - body.arguments.begin());
+                continue;
+            }
+            auto at = std::find_if(operands_.begin(), operands_.end(), is);
+            if (at == operands_.end()) {
+                ir::retain(param);
+                at = operands_.insert(operands_.end(), Tensor::adopt(param));
+            }
+            part.sources.push_back(-1 - (at - operands_.begin()));
+        }
+        parts_.push_back(std::move(part));
+    }
+
+    const Tensors& operands() const { return operands_; }
+
+    /// Body `i`, with its arguments first and then all operands.
+    Program program(std::size_t i, std::span<const TensorSpec> arguments) const {
+        ProgramBuilder builder;
+        std::vector<Value> params;
+        for (std::size_t k = 0; k < arguments.size(); ++k)
+            params.push_back(builder.param(fmt::format("a{}", k), arguments[k]));
+        for (std::size_t k = 0; k < operands_.size(); ++k)
+            params.push_back(builder.param(fmt::format("x{}", k), operands_[k].spec()));
+        const auto& [program, sources] = parts_[i];
+        std::vector<Value> values;
+        const auto value = [&](ValueRef v) {
+            if (!v.is_param()) return values[v.index()];
+            const std::ptrdiff_t from = sources[v.index()];
+            return params[from >= 0 ? static_cast<std::size_t>(from)
+                                    : arguments.size() + static_cast<std::size_t>(-1 - from)];
+        };
+        for (std::size_t k = 0; k < program.size(); ++k) {
+            const Operation operation = program.operation(k);
+            std::vector<Value> inputs;
+            for (std::size_t j = 0; j < operation.input_count(); ++j)
+                inputs.push_back(value(operation.input(j)));
+            const TensorSpec spec = operation.spec();
+            values.push_back(builder.op(operation.op(), inputs, operation.attrs().words(), &spec));
+        }
+        for (const ProgramResult& result : program.results()) builder.result(value(result.value));
+        return builder.build();
+    }
+
+   private:
+    struct Part {
+        Program program;
+        std::vector<std::ptrdiff_t> sources;  // of its parameters: an argument, or -1 - operand
+    };
+    Tensors operands_;
+    std::vector<Part> parts_;
+};
+
+std::vector<TensorSpec> specs_of(std::string_view op, const Tensors& tensors) {
+    std::vector<TensorSpec> out;
+    for (const Tensor& t : tensors) out.push_back(frontend::require_node(op, t).spec);
+    return out;
+}
+
+Device home_of(const Tensors& tensors) {
+    return tensors.empty() ? ir::engine().default_device() : tensors[0].device();
+}
+
+Tensors parts(const OpRef& op, const Tensors& operands, const AttrWords& words,
+              std::vector<TensorSpec> (*results)(const InferArgs&), Device device) {
+    const Tensor bundle = frontend::record_list(op, operands, words.words(), nullptr, device);
+    const std::vector<TensorSpec> specs = specs_of(op.def->name, operands);
+    std::vector<const TensorSpec*> pointers;
+    for (const TensorSpec& spec : specs) pointers.push_back(&spec);
+    return frontend::unbundle(bundle, results({*op.def, pointers, Attrs(*op.def, words.words())}));
+}
+
+/// The general loop. `trips` is an operand where `fixed` is negative.
+Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
+                 const Tensors& carried, const Tensors& scanned, bool reverse,
+                 const std::function<Looped(const Tensor&, const Tensors&, const Tensors&)>& body) {
+    static const OpRef op("loop");
+    Tensors operands;
+    if (fixed < 0) operands.push_back(trips);
+    operands.insert(operands.end(), carried.begin(), carried.end());
+    operands.insert(operands.end(), scanned.begin(), scanned.end());
+    const Device device = home_of(operands);
+    std::vector<TensorSpec> arguments{{i64, {}}};
+    for (const TensorSpec& spec : specs_of(name, carried)) arguments.push_back(spec);
+    for (const TensorSpec& spec : specs_of(name, scanned)) {
+        TensorSpec entry{spec.dtype, {}};
+        for (int d = 1; d < spec.shape.rank(); ++d) entry.shape.push_back(spec.shape[d]);
+        arguments.push_back(entry);
+    }
+    const Recorded recorded = record_body(name, arguments, device, [&](const Tensors& given) {
+        const auto middle = given.begin() + 1 + static_cast<std::ptrdiff_t>(carried.size());
+        Looped made =
+            body(given[0], Tensors(given.begin() + 1, middle), Tensors(middle, given.end()));
+        if (made.carried.size() != carried.size()) {
+            throw ArgumentError(fmt::format("{}: {} values are carried, and the body returns {}",
+                                            name, carried.size(), made.carried.size()));
+        }
+        made.carried.insert(made.carried.end(), made.stacked.begin(), made.stacked.end());
+        return made.carried;
+    });
+    Outside outside;
+    outside.capture(recorded);
+    operands.insert(operands.end(), outside.operands().begin(), outside.operands().end());
+    AttrWords words;
+    words.program(outside.program(0, arguments));
+    words.integer(static_cast<std::int64_t>(carried.size()));
+    words.integer(static_cast<std::int64_t>(scanned.size()));
+    words.integer(fixed);
+    words.boolean(reverse);
+    Tensors all = parts(op, operands, words, ops::loop_results, device);
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(carried.size());
+    return {Tensors(all.begin(), middle), Tensors(middle, all.end())};
+}
+
+}  // namespace
+
+Looped loop(std::int64_t trips, const Tensors& carried,
+            const std::function<Looped(const Tensor&, const Tensors&)>& body) {
+    return make_loop(
+        "loop", {}, std::max<std::int64_t>(trips, 0), carried, {}, false,
+        [&](const Tensor& step, const Tensors& now, const Tensors&) { return body(step, now); });
+}
+
+Tensors loop(const Tensor& trips, const Tensors& carried,
+             const std::function<Tensors(const Tensor&, const Tensors&)>& body) {
+    const TensorSpec& spec = frontend::require_node("loop", trips).spec;
+    if (!is_integer(spec.dtype) || spec.shape.rank() != 0) {
+        throw ShapeError(
+            fmt::format("loop: the number of trips is an integer of rank 0, given {}", spec.str()),
+            "i64[]", spec.str());
+    }
+    // A number that stands in the program would be planned for: it is passed instead.
+    static const OpRef parameter("scalar");
+    const ir::Node& node = *frontend::node_of(trips);
+    Tensor passed = trips;
+    if (op_def(node.op).lowering == Lowering::constant) {
+        AttrWords words;
+        words.scalar(node.attrs().scalar(0));
+        passed = frontend::make_node(parameter, spec, trips.device(), {}, words.words());
+    }
+    return make_loop("loop", passed.dtype() == i64 ? passed : passed.cast(i64), -1, carried, {},
+                     false,
+                     [&](const Tensor& step, const Tensors& now, const Tensors&) {
+                         return Looped{body(step, now)};
+                     })
+        .carried;
+}
+
+Looped scan_loop(const Tensors& carried, const Tensors& scanned,
+                 const std::function<Looped(const Tensors&, const Tensors&)>& body, bool reverse) {
+    if (scanned.empty()) throw ArgumentError("scan_loop: there is nothing to scan");
+    std::int64_t trips = -1;
+    for (const TensorSpec& spec : specs_of("scan_loop", scanned)) {
+        if (spec.shape.rank() == 0 || (trips >= 0 && spec.shape[0] != trips)) {
+            throw ShapeError(
+                fmt::format("scan_loop: first axes of one length are needed, {} is among them",
+                            spec.str()),
+                trips >= 0 ? fmt::format("{}", trips) : "rank >= 1", spec.shape.str());
+        }
+        trips = spec.shape[0];
+    }
+    return make_loop(
+        "scan_loop", {}, trips, carried, scanned, reverse,
+        [&](const Tensor&, const Tensors& now, const Tensors& entry) { return body(now, entry); });
+}
+
+Tensors cond(const Tensor& condition, const std::function<Tensors()>& then,
+             const std::function<Tensors()>& otherwise) {
+    static const OpRef op("cond");
+    const TensorSpec& spec = frontend::require_node("cond", condition).spec;
+    if (!(spec == TensorSpec{DType::boolean, {}})) {
+        throw ShapeError(fmt::format("cond: the condition is bool[], given {}", spec.str()),
+                         "bool[]", spec.str());
+    }
+    const Device device = condition.device();
+    Outside outside;
+    for (const auto* body : {&then, &otherwise}) {
+        const auto call = [&](const Tensors&) { return (*body)(); };
+        outside.capture(record_body("cond", {}, device, call));
+    }
+    AttrWords words;
+    words.program(outside.program(0, {}));
+    words.program(outside.program(1, {}));
+    Tensors operands{condition};
+    operands.insert(operands.end(), outside.operands().begin(), outside.operands().end());
+    return parts(op, operands, words, ops::cond_results, device);
+}
+
+Tensors while_loop(const Tensors& carried, const std::function<Tensor(const Tensors&)>& test,
+                   const std::function<Tensors(const Tensors&)>& body) {
+    static const OpRef op("while_loop");
+    const std::vector<TensorSpec> arguments = specs_of("while_loop", carried);
+    if (carried.empty()) throw ArgumentError("while_loop: there is nothing to carry");
+    const Device device = home_of(carried);
+    Outside outside;
+    outside.capture(record_body("while_loop", arguments, device,
+                                [&](const Tensors& now) { return Tensors{test(now)}; }));
+    outside.capture(record_body("while_loop", arguments, device, [&](const Tensors& now) {
+        Tensors made = body(now);
+        if (made.size() != carried.size()) {
+            throw ArgumentError(
+                fmt::format("while_loop: {} values are carried, and the body returns {}",
+                            carried.size(), made.size()));
+        }
+        return made;
+    }));
+    AttrWords words;
+    words.program(outside.program(0, arguments));
+    words.program(outside.program(1, arguments));
+    words.integer(static_cast<std::int64_t>(carried.size()));
+    Tensors operands = carried;
+    operands.insert(operands.end(), outside.operands().begin(), outside.operands().end());
+    return parts(op, operands, words, ops::while_results, device);
+}
+
+}  // namespace lazuli
