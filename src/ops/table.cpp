@@ -5,8 +5,10 @@
 void lazuli_install_ops() {
     using namespace lazuli::ops;
     for (const auto family :
-         {leaves, elementwise, functions, rounding, bits, comparison, reduction, movement,
-          contraction, convolution, indexing, random, composites, attention, bundles, custom}) {
+         {leaves,     elementwise,      functions,     rounding,    bits,
+          comparison, reduction,        movement,      contraction, convolution,
+          indexing,   random,           composites,    attention,   bundles,
+          custom,     elementwise_more, complex_parts, statistics,  distributions}) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

@@ -57,6 +57,50 @@ int rsqrt_of(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t round) {
     return mpfr_ui_div(out, 1, root.value, round);
 }
 
+/// By Newton's steps, of which each doubles the number of right bits.
+int erfinv_of(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t round) {
+    const double given = mpfr_get_d(x, round);
+    const double size = std::fabs(given);
+    if (!(size < 1)) {
+        mpfr_set_d(out, size == 1 ? std::copysign(INFINITY, given) : NAN, round);
+        return 0;
+    }
+    if (given == 0) return mpfr_set(out, x, round);
+    double low = 0;
+    double high = 6;
+    for (int step = 0; step < 45; ++step) {
+        const double t = (low + high) / 2;
+        const bool below = size < 0.5 ? std::erf(t) < size : std::erfc(t) > 1 - size;
+        (below ? low : high) = t;
+    }
+    Number t;
+    Number by;
+    Number slope;
+    mpfr_set_d(t.value, size < 1e-5 ? size * 0.88622692545275801 : low, round);
+    for (int step = 0; step < 4; ++step) {
+        if (size < 0.5) {
+            mpfr_erf(by.value, t.value, round);
+            mpfr_sub_d(by.value, by.value, size, round);
+        } else {
+            mpfr_erfc(by.value, t.value, round);
+            mpfr_d_sub(by.value, 1 - size, by.value, round);
+        }
+        mpfr_sqr(slope.value, t.value, round);
+        mpfr_exp(slope.value, slope.value, round);
+        mpfr_mul(by.value, by.value, slope.value, round);
+        mpfr_const_pi(slope.value, round);
+        mpfr_sqrt(slope.value, slope.value, round);
+        mpfr_mul(by.value, by.value, slope.value, round);
+        mpfr_div_2ui(by.value, by.value, 1, round);
+        mpfr_sub(t.value, t.value, by.value, round);
+    }
+    return mpfr_setsign(out, t.value, std::signbit(given) ? 1 : 0, round);
+}
+int lgamma_of(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t round) {
+    int sign = 0;
+    return mpfr_lgamma(out, &sign, x, round);
+}
+
 struct Function {
     const char* name;
     Tensor (*record)(const Tensor&);
@@ -102,6 +146,9 @@ const Function kFunctions[] = {
     LAZULI_FUNCTION(tanh, mpfr_tanh, 2, -22, 22, {0, 0.1733, 0.55, 19.06}),
     LAZULI_FUNCTION(sigmoid, sigmoid_of, 2, -746, 40, {0, -708.4, -745.13, 36.7}),
     LAZULI_FUNCTION(erf, mpfr_erf, 2, -6, 6, {0, 1, 5.92}),
+    LAZULI_FUNCTION(erfinv, erfinv_of, 4, -1, 1, {0, 0.5, 0.99662, 1}),
+    // Below -2 it has zeros, near which only its error, not its relative one, is small.
+    LAZULI_FUNCTION(lgamma, lgamma_of, 8, -2, 300, {0, 0.75, 1, 2, 2.25, 8.25, 2.556e305}),
 };
 #undef LAZULI_FUNCTION
 
