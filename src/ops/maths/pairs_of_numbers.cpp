@@ -45,7 +45,8 @@ std::optional<Term> expand_hypot(std::span<const Term> operands) {
     const Term large = extreme(Primitive::maximum, a, b);
     const Term small = extreme(Primitive::minimum, a, b);
     const Term ratio = small / large;
-    const Term out = large * sqrt(fma(ratio, ratio, 1.0));
+    // sqrt(1 + r^2) is 1 + r * r / (1 + sqrt(1 + r^2)): what is rounded is added to the larger one.
+    const Term out = fma(small, ratio / (sqrt(fma(ratio, ratio, 1.0)) + 1.0), large);
     return select(infinite, number(a, kInf), select(large == 0.0, large, out));
 }
 
