@@ -27,7 +27,7 @@ inline Slice slice(std::optional<std::int64_t> start, std::optional<std::int64_t
     return {start, stop, step};
 }
 /// All positions.
-inline constexpr Slice all{};
+inline constexpr Slice whole{};
 
 /// The type of `ellipsis`.
 struct Ellipsis {};

@@ -39,6 +39,10 @@ std::vector<Tensor> record(const Program& program, std::span<const Tensor> param
 /// The second operand's element where the condition holds, else the third's: `select` under numpy's
 /// name.
 Tensor where(const Operand& condition, const Operand& x, const Operand& y);
+/// Quotient of two elements, rounded down: `floor_divide` under a shorter name.
+inline Tensor floor_div(const Operand& x, const Operand& y) { return floor_divide(x, y); }
+/// What the division of two elements, rounded down, leaves: `rem` under numpy's name.
+inline Tensor mod(const Operand& x, const Operand& y) { return rem(x, y); }
 /// The last dimensions in reverse order: a matrix transposed.
 inline Tensor transpose(const Tensor& x) { return x.transpose(); }
 /// Two axes exchanged.

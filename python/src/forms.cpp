@@ -223,6 +223,16 @@ PyObject* clip(const Function& self, Objects o) {
     return wrap(std::move(x));
 }
 
+/// numpy has two names for what is taken off the number of elements.
+template <Tensor (*F)(const Operand&, const Axes&, bool, double)>
+PyObject* spread(const Function& self, Objects o) {
+    Tensor x = first(self, o);
+    if (o[2] != Py_None) x = x.cast(to_dtype(asker(self, 2), o[2]));
+    const std::size_t which = o[5] != Py_None ? 5 : 3;
+    return wrap(F(x, to_axes(asker(self, 1), o[1]), to_bool(asker(self, 4), o[4]),
+                  to_real(asker(self, which), o[which])));
+}
+
 PyObject* positions(const Function& self, Objects o) {
     return wrap(iota(to_ints(asker(self, 0), o[0]), to_integer(asker(self, 1), o[1]),
                      o[2] == Py_None ? DType::i64 : to_dtype(asker(self, 2), o[2])));
@@ -261,6 +271,13 @@ void bind_forms(nb::module_& m) {
            "Elements along an axis, picked by positions; negative ones count from the end.", take);
     define(m, both, "tile(x, reps)",
            "The whole tensor side by side, so many times along each dimension.", tile);
+    define(m, both, "var(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
+           "Variance over axes; ddof, or correction, is taken off the number of elements.",
+           spread<lazuli::var>);
+    define(m, both, "std(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
+           "Standard deviation over axes; ddof, or correction, is taken off the number of "
+           "elements.",
+           spread<lazuli::std>);
     define(m, Place::module, "iota(shape, axis=0, dtype=None)",
            "The position along an axis: 0, 1, 2, ...; int64.", positions);
     if (!find_op("clip"))

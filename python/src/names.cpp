@@ -58,6 +58,9 @@ constexpr Alias kAliases[] = {
     {"product", "prod"},
     {"cumulative_sum", "cumsum"},
     {"cumulative_prod", "cumprod"},
+    {"floor_div", "floor_divide"},
+    {"bitwise_count", "popcount"},
+    {"randperm", "random_permutation"},
 };
 
 struct Renamed {

@@ -146,7 +146,9 @@ std::vector<Parameter> parameters_of(const Declared& op) {
             piece.erase(piece.find_last_not_of(' ', at - 1) + 1);
         }
         const std::string name = piece.substr(piece.find_last_of(" &*") + 1);
-        out.push_back(make_parameter(python_name(op.name, name), fallback, name == "keepdims"));
+        // What stands behind `keepdims` is given by name too.
+        const bool by_name = name == "keepdims" || out.back().keyword_only;
+        out.push_back(make_parameter(python_name(op.name, name), fallback, by_name));
     }
     return out;
 }

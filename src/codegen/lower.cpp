@@ -571,20 +571,28 @@ class Lowerer {
             counts.push_back(counter(from.shape[d]));
             inner.push_back(counts.back().variable);
         }
-        const bool adds = how.combine == "add" || spec.dtype == DType::boolean;
-        const DType sum_type = adds ? accumulation_type(spec.dtype) : spec.dtype;
+        const bool rounds = how.combine == "add" || how.combine == "mul";
+        const DType sum_type =
+            rounds || spec.dtype == DType::boolean ? accumulation_type(spec.dtype) : spec.dtype;
         const Scalar init = how.initial(sum_type);
+        // Where truth values are asked for a number becomes one first: 0.5 holds, and is 0 as an
+        // integer.
+        const auto taken = [&](const Position& where) {
+            const ValueId value = element(operand, where);
+            return spec.dtype == DType::boolean ? converted(value, from.dtype, spec.dtype) : value;
+        };
+        const DType taken_type = spec.dtype == DType::boolean ? spec.dtype : from.dtype;
         ValueId total = 0;
         if (elements == 0) {
             total = constant(init, sum_type);
         } else if (counts.empty()) {
             // One step all the same: 0 + -0 is 0.
-            total = applied(require_op(how.combine), sum_type,
-                            {constant(init, sum_type),
-                             converted(element(operand, inner), from.dtype, sum_type)});
+            total =
+                applied(require_op(how.combine), sum_type,
+                        {constant(init, sum_type), converted(taken(inner), taken_type, sum_type)});
         } else {
             total = combined(counts, require_op(how.combine), sum_type, init,
-                             [&](const auto& where) { return element(operand, where(inner)); });
+                             [&](const auto& where) { return taken(where(inner)); });
         }
         if (how.mean)
             total = applied(require_op("div"), sum_type, {total, constant(elements, sum_type)});

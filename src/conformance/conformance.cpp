@@ -148,6 +148,10 @@ std::vector<std::vector<Shape>> elementwise_shapes(int operands) {
 std::vector<std::vector<DType>> operand_types(const OpDef& def, std::size_t count, DType dtype) {
     std::vector<DType> types(count, dtype);
     if (has(def.traits, Trait::predicated) && count > 0) types[0] = DType::boolean;
+    if (has(def.traits, Trait::random) && count > 1) {
+        types[0] = u64;  // a key
+        return {types};
+    }
     if (has(def.traits, Trait::promotes) || has(def.traits, Trait::elementwise) || count < 2)
         return {types};
     // Ops that do not bring their operands to one type: either they take equal types, or the first
@@ -291,10 +295,12 @@ class Runner {
     }
 
     /// How large the terms are that an op adds up, for edge values, whose sums depend on the order:
-    /// the largest number and its negative leave what was added before them, or nothing.
+    /// the largest number and its negative leave what was added before them, or nothing. A product
+    /// is as large on its way as its factors above 1 make it.
     std::vector<Scalar> term_sizes(const OpDef& def, const Call& call,
                                    const std::vector<Tensor>& operands) {
-        const bool adds = def.lowering == Lowering::contraction ||
+        const bool multiplies = def.reduction.combine == "mul";
+        const bool adds = multiplies || def.lowering == Lowering::contraction ||
                           def.lowering == Lowering::convolution || def.reduction.combine == "add" ||
                           (def.is_composite() && !has(def.traits, Trait::elementwise));
         if (!adds || kind(call.deciding) < Kind::floating) return {};
@@ -303,6 +309,7 @@ class Runner {
             sizes.push_back(kind(operand.dtype()) < Kind::floating
                                 ? operand
                                 : operand.abs().cast(operand.dtype()));
+        if (multiplies) sizes[0] = sizes[0].abs().maximum(1).cast(sizes[0].dtype());
         return values(make(def, call, sizes, Device()));
     }
 

@@ -38,7 +38,12 @@ TensorSpec infer_part(const InferArgs& args) {
 
 void evaluate_part(const EvalArgs& args) {
     const auto bytes = static_cast<std::size_t>(args.spec->nbytes());
-    if (bytes > 0) std::memcpy(args.out, args.inputs[0].as<char>() + args.attrs.integer(0), bytes);
+    const char* from = args.inputs[0].as<char>() + args.attrs.integer(0);
+    if (args.spec->dtype == DType::boolean) {
+        for (std::size_t i = 0; i < bytes; ++i) args.result<bool>()[i] = from[i] != 0;
+    } else if (bytes > 0) {
+        std::memcpy(args.out, from, bytes);
+    }
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ std::vector<OpDef> bundles() {
         {
             .name = "part",
             .doc = "One of several results, out of the bytes in which an op with many keeps them.",
-            .edge = "Bytes are taken as they are.",
+            .edge = "Bytes are taken as they are; as truth values, all but 0 hold.",
             .traits = Trait::shaped,
             .dtypes = {DType::u8},
             .attrs = {{"offset", AttrKind::integer}},

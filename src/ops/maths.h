@@ -36,5 +36,12 @@ std::optional<Term> expand_erfc(std::span<const Term> operands);
 std::optional<Term> expand_cbrt(std::span<const Term> operands);
 std::optional<Term> expand_rsqrt(std::span<const Term> operands);
 std::optional<Term> expand_pow(std::span<const Term> operands);
+std::optional<Term> expand_erfinv(std::span<const Term> operands);
+std::optional<Term> expand_lgamma(std::span<const Term> operands);
+std::optional<Term> expand_hypot(std::span<const Term> operands);
+std::optional<Term> expand_logaddexp(std::span<const Term> operands);
+/// These of integers too.
+std::optional<Term> expand_fmax(std::span<const Term> operands);
+std::optional<Term> expand_fmin(std::span<const Term> operands);
 
 }  // namespace lazuli::ops

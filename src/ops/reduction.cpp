@@ -1,3 +1,5 @@
+#include "ops/reduction.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,6 +32,8 @@ Ints checked_axes(const InferArgs& args) {
     return axes;
 }
 
+}  // namespace
+
 TensorSpec reduced_spec(const InferArgs& args, DType dtype) {
     const Ints axes = checked_axes(args);
     TensorSpec out{dtype, {}};
@@ -43,7 +47,10 @@ TensorSpec reduced_spec(const InferArgs& args, DType dtype) {
     return out;
 }
 
+namespace {
+
 Scalar zero(DType dtype) { return Scalar(0).as(dtype); }
+Scalar one(DType dtype) { return Scalar(1).as(dtype); }
 
 /// Not above any value of the type.
 Scalar lowest(DType dtype) {
@@ -59,6 +66,21 @@ Scalar lowest(DType dtype) {
     __builtin_unreachable();
 }
 
+/// Not below any value of the type.
+Scalar highest(DType dtype) {
+    const int unused = 64 - 8 * static_cast<int>(size_of(dtype));
+    switch (kind(dtype)) {
+        case Kind::boolean: return true;
+        case Kind::integer:
+            return info(dtype).is_signed ? Scalar(INT64_MAX >> unused)
+                                         : Scalar(UINT64_MAX >> unused);
+        case Kind::floating:
+        case Kind::complex: return std::numeric_limits<double>::infinity();
+    }
+    __builtin_unreachable();
+}
+
+// Of sums and products.
 TensorSpec infer_sum(const InferArgs& args) {
     const DType in = args.inputs[0]->dtype;
     DType out = in;
@@ -87,6 +109,8 @@ TensorSpec infer_max(const InferArgs& args) {
     refuse_empty(args, out);
     return out;
 }
+
+TensorSpec infer_truth(const InferArgs& args) { return reduced_spec(args, DType::boolean); }
 
 TensorSpec infer_argmax(const InferArgs& args) {
     TensorSpec out = reduced_spec(args, i64);
@@ -140,6 +164,42 @@ void evaluate_sum(const EvalArgs& args) {
     });
 }
 
+void evaluate_prod(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        const T* in = args.inputs[0].as<T>();
+        for (std::size_t i = 0; i < groups.outer.size(); ++i) {
+            const T* from = in + groups.outer[i];
+            if constexpr (std::is_integral_v<T>) {
+                std::uint64_t product = 1;
+                for (const std::int64_t k : groups.inner)
+                    product *= static_cast<std::uint64_t>(from[k]);
+                args.result<std::uint64_t>()[i] = product;  // i64 and u64 have the same bits
+            } else {
+                Compute<T> product(1);
+                for (const std::int64_t k : groups.inner)
+                    product *= static_cast<Compute<T>>(from[k]);
+                args.result<T>()[i] = convert<T>(product);
+            }
+        }
+    });
+}
+
+/// Whether any element is as `Wanted` says, if it is true; whether all are, if it is false.
+template <bool Wanted>
+void evaluate_truth(const EvalArgs& args) {
+    const Groups groups = groups_of(args);
+    dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
+        for (std::size_t i = 0; i < groups.outer.size(); ++i) {
+            const T* from = args.inputs[0].as<T>() + groups.outer[i];
+            const bool found =
+                std::any_of(groups.inner.begin(), groups.inner.end(),
+                            [&](std::int64_t k) { return convert<bool>(from[k]) == Wanted; });
+            args.result<bool>()[i] = found == Wanted;
+        }
+    });
+}
+
 void evaluate_mean(const EvalArgs& args) {
     const Groups groups = groups_of(args);
     const auto count = static_cast<double>(groups.inner.size());
@@ -163,32 +223,37 @@ bool is_nan(T v) {
     return false;
 }
 
-// The position among `inner` of the first NaN, else of the first largest element.
-template <class T>
-std::size_t find_max(const T* from, const std::vector<std::int64_t>& inner) {
+// The position among `inner` of the first NaN, else of the first largest (or smallest) element.
+template <bool Largest, class T>
+std::size_t find_extreme(const T* from, const std::vector<std::int64_t>& inner) {
+    const auto is_less = [](const T& a, const T& b) {
+        return static_cast<Compute<T>>(a) < static_cast<Compute<T>>(b);
+    };
     std::size_t best = 0;
     for (std::size_t k = 1; k < inner.size() && !is_nan(from[inner[best]]); ++k) {
         const T& candidate = from[inner[k]];
-        if (is_nan(candidate) ||
-            static_cast<Compute<T>>(from[inner[best]]) < static_cast<Compute<T>>(candidate)) {
+        if (is_nan(candidate) || (Largest ? is_less(from[inner[best]], candidate)
+                                          : is_less(candidate, from[inner[best]]))) {
             best = k;
         }
     }
     return best;
 }
 
-void evaluate_max(const EvalArgs& args) {
+template <bool Largest>
+void evaluate_extreme(const EvalArgs& args) {
     const Groups groups = groups_of(args);
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         if constexpr (!is_complex_v<T>) {
             for (std::size_t i = 0; i < groups.outer.size(); ++i) {
                 const T* from = args.inputs[0].as<T>() + groups.outer[i];
-                T best = from[groups.inner[find_max(from, groups.inner)]];
+                T best = from[groups.inner[find_extreme<Largest>(from, groups.inner)]];
                 if constexpr (is_real_float_v<T>) {
-                    // Of several zeros, +0 is the largest, in whatever order they come.
+                    // Of several zeros, +0 is the largest and -0 the smallest, in whatever order
+                    // they come.
                     for (const std::int64_t k : groups.inner) {
                         const auto v = static_cast<double>(from[k]);
-                        if (static_cast<double>(best) == 0 && v == 0 && !std::signbit(v))
+                        if (static_cast<double>(best) == 0 && v == 0 && std::signbit(v) != Largest)
                             best = from[k];
                     }
                 }
@@ -198,24 +263,26 @@ void evaluate_max(const EvalArgs& args) {
     });
 }
 
-void evaluate_argmax(const EvalArgs& args) {
+template <bool Largest>
+void evaluate_position(const EvalArgs& args) {
     const Groups groups = groups_of(args);
     dispatch(args.inputs[0].spec->dtype, [&]<class T>() {
         if constexpr (!is_complex_v<T>) {
             for (std::size_t i = 0; i < groups.outer.size(); ++i) {
                 const T* from = args.inputs[0].as<T>() + groups.outer[i];
                 args.result<std::int64_t>()[i] =
-                    static_cast<std::int64_t>(find_max(from, groups.inner));
+                    static_cast<std::int64_t>(find_extreme<Largest>(from, groups.inner));
             }
         }
     });
 }
 
+}  // namespace
+
 std::vector<AttrDef> reduce_attrs() {
     return {{"axes", AttrKind::axes}, {"keepdims", AttrKind::boolean}};
 }
 
-// Shapes and axes every reduction is tested on; `empty` adds those over no element.
 std::vector<Case> reduce_cases(bool empty) {
     std::vector<Case> cases{
         {{{2, 3, 4}}, {Ints{0, 1, 2}, false}},
@@ -234,8 +301,6 @@ std::vector<Case> reduce_cases(bool empty) {
     }
     return cases;
 }
-
-}  // namespace
 
 std::vector<OpDef> reduction() {
     constexpr DTypeSet ordered = kReal | DTypeSet{DType::boolean};
@@ -263,7 +328,7 @@ std::vector<OpDef> reduction() {
             .dtypes = ordered,
             .attrs = reduce_attrs(),
             .infer = infer_max,
-            .evaluate = evaluate_max,
+            .evaluate = evaluate_extreme<true>,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "maximum", .initial = lowest},
             .cases = reduce_cases(false),
@@ -294,8 +359,77 @@ std::vector<OpDef> reduction() {
             .dtypes = ordered,
             .attrs = reduce_attrs(),
             .infer = infer_argmax,
-            .evaluate = evaluate_argmax,
+            .evaluate = evaluate_position<true>,
             .cases = reduce_cases(false),
+        },
+        {
+            .name = "argmin",
+            .doc = "Position of the first smallest element over axes (all of them where none are "
+                   "given), counted row-major, as i64.",
+            .edge = "The position of the first NaN if there is one. 0 and -0 are equal. Over an "
+                    "empty axis an error.",
+            .traits = Trait::keep_if_held,
+            .dtypes = ordered,
+            .attrs = reduce_attrs(),
+            .infer = infer_argmax,
+            .evaluate = evaluate_position<false>,
+            .cases = reduce_cases(false),
+        },
+        {
+            .name = "min",
+            .doc = "Smallest element over axes (all of them where none are given).",
+            .edge =
+                "NaN if any element is NaN. -0 is smaller than +0. Over an empty axis an error.",
+            .traits = Trait::keep_if_held,
+            .dtypes = ordered,
+            .attrs = reduce_attrs(),
+            .infer = infer_max,
+            .evaluate = evaluate_extreme<false>,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "minimum", .initial = highest},
+            .cases = reduce_cases(false),
+        },
+        {
+            .name = "prod",
+            .doc = "Product over axes (all of them where none are given); bool and small integers "
+                   "are multiplied in 64 bits.",
+            .edge = "Of no elements 1. Integers wrap. f16, bf16 and f32 are multiplied in f64 and "
+                    "rounded once. NaN propagates, and 0 beside inf is NaN; what overflows or "
+                    "vanishes on the way in f64 depends on the order.",
+            .traits = Trait::keep_if_held,
+            .attrs = reduce_attrs(),
+            .infer = infer_sum,
+            .evaluate = evaluate_prod,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "mul", .initial = one},
+            .tolerance = {.ulps = 64, .absolute = 1e-300},
+            .cases = reduce_cases(true),
+        },
+        {
+            .name = "any",
+            .doc = "Whether any element holds over axes (all of them where none are given).",
+            .edge = "Of no elements false. A number holds where it is not 0; NaN holds.",
+            .traits = Trait::keep_if_held,
+            .attrs = reduce_attrs(),
+            .infer = infer_truth,
+            .evaluate = evaluate_truth<true>,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "maximum", .initial = zero},
+            .sample = {.low = -1, .high = 1},
+            .cases = reduce_cases(true),
+        },
+        {
+            .name = "all",
+            .doc = "Whether all elements hold over axes (all of them where none are given).",
+            .edge = "Of no elements true. A number holds where it is not 0; NaN holds.",
+            .traits = Trait::keep_if_held,
+            .attrs = reduce_attrs(),
+            .infer = infer_truth,
+            .evaluate = evaluate_truth<false>,
+            .lowering = Lowering::reduction,
+            .reduction = {.combine = "minimum", .initial = one},
+            .sample = {.low = -1, .high = 1},
+            .cases = reduce_cases(true),
         },
     };
 }

@@ -76,7 +76,12 @@ struct FloorDivide {
 struct Fmod {
     template <class T>
     T operator()(T a, T b) const {
-        return std::fmod(a, b);
+        if constexpr (std::is_integral_v<T>) {
+            if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return T{0};
+            return static_cast<T>(a % b);
+        } else {
+            return std::fmod(a, b);
+        }
     }
 };
 struct Rem {
@@ -179,6 +184,13 @@ std::optional<Term> expand_rem(std::span<const Term> x) {
     return select(left == 0, copysign(left, x[1]), moved);
 }
 
+std::optional<Term> expand_fmod(std::span<const Term> x) {
+    if (is_real(x[0])) return std::nullopt;  // a primitive
+    const Term left = *expand_rem(x);
+    if (kUnsigned.contains(x[0].dtype)) return left;
+    return select((left != 0) & ((x[0] < 0) ^ (x[1] < 0)), left - x[1], left);
+}
+
 TensorSpec infer_kind(const InferArgs& args) { return {DType::boolean, args.inputs[0]->shape}; }
 
 constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
@@ -256,13 +268,15 @@ std::vector<OpDef> rounding() {
             .name = "fmod",
             .doc = "What the division of two elements to an integer leaves, with the first one's "
                    "sign; exact.",
-            .edge = "NaN where the first is infinite or the second 0; x by inf is x.",
+            .edge = "Integers by 0 leave 0. Of reals NaN where the first is infinite or the second "
+                    "0; x by inf is x.",
             .min_inputs = 2,
             .max_inputs = 2,
-            .traits = kArithmetic | Trait::to_float,
-            .dtypes = kFloating,
-            .evaluate = evaluate_elementwise<kFloating, 2, Fmod>,
+            .traits = kArithmetic,
+            .dtypes = kReal,
+            .evaluate = evaluate_elementwise<kReal, 2, Fmod>,
             .primitive = Primitive::fmod,
+            .expand = expand_fmod,
         },
         {
             .name = "rem",

@@ -4,9 +4,30 @@
 
 void lazuli_install_ops() {
     using namespace lazuli::ops;
-    for (const auto family :
-         {leaves, elementwise, functions, rounding, bits, comparison, reduction, movement,
-          contraction, convolution, indexing, random, composites, attention, bundles, control, custom}) {
+    constexpr std::vector<lazuli::OpDef> (*kFamilies[])() = {
+        leaves,            //
+        elementwise,       //
+        functions,         //
+        rounding,          //
+        bits,              //
+        comparison,        //
+        reduction,         //
+        movement,          //
+        contraction,       //
+        convolution,       //
+        indexing,          //
+        random,            //
+        composites,        //
+        attention,         //
+        bundles,           //
+        control,           //
+        custom,            //
+        elementwise_more,  //
+        complex_parts,     //
+        statistics,        //
+        distributions,     //
+    };
+    for (const auto family : kFamilies) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

@@ -26,5 +26,9 @@ std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
 std::vector<OpDef> control();
 std::vector<OpDef> custom();
+std::vector<OpDef> elementwise_more();
+std::vector<OpDef> complex_parts();
+std::vector<OpDef> statistics();
+std::vector<OpDef> distributions();
 
 }  // namespace lazuli::ops

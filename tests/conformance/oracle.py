@@ -50,12 +50,15 @@ SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not ha
 RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right", "floor", "ceil", "trunc", "round", "sign", "square",
-         "reciprocal"}
+         "reciprocal", "min", "argmin", "any", "all", "fmax", "fmin", "clamp", "nextafter", "real", "imag", "conj"}
+STORED = {"nextafter"}  # formulas that want the numbers as they are stored
+REAL_PART = {"abs", "real", "imag", "var", "std"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
-SUMS = {"sum", "mean", "dot_general", "convolution"}
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite"}
+SUMS = {"sum", "mean", "dot_general", "convolution", "prod"}
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "any", "all",
+               "random_bernoulli"}
 # Of complex operands these work part by part, or have a stated result, so infinities and NaN are checked too.
-COMPLEX_EDGES = {"add", "sub", "neg", "abs", "eq", "ne", "select"}
+COMPLEX_EDGES = {"add", "sub", "neg", "abs", "eq", "ne", "select", "real", "imag", "conj"}
 
 Case = collections.namedtuple("Case", "op row column label inputs attrs dtype expected mode noise tolerance")
 
@@ -202,7 +205,7 @@ class Oracle:
         name = op["name"]
         wide = [widen(d, a) for d, a in inputs]
         # Moved as they are, NaN payloads and all; numpy has no bf16 to fill padding with.
-        raw = name in RAW and not (name == "pad" and inputs[0][0] == "bf16")
+        raw = name in STORED or name in RAW and not (name == "pad" and inputs[0][0] == "bf16")
         if raw:
             wide = [a for _, a in inputs]
         dtype = wanted[0] if wanted else result_dtype(name, [d for d, _ in inputs])
@@ -332,7 +335,15 @@ class Oracle:
         for key in keys:
             for case in op["cases"]:
                 inputs = [("u64", np.array(key, np.uint64))]
-                cases.append(self.make_case(op, "key %#x %s" % (key, case["result"]), inputs, [], (dtype, tuple(case["result"])), column=dtype))
+                wanted = (dtype, tuple(case["result"])) if op["shaped"] else None
+                label = "key %#x %s %s" % (key, case["attrs"], case["result"])
+                for shape in case["inputs"][1:]:
+                    inputs.append((dtype, self.sampled(dtype, shape, *op["sample"])))
+                cases.append(self.make_case(op, label, inputs, case["attrs"], wanted, column=dtype))
+            if op["name"] == "random_categorical":  # what is never chosen, and what always is
+                inf, nan = math.inf, math.nan
+                rows = narrow(dtype, np.array([[-inf, 0, -inf], [-inf, -inf, -inf], [0, inf, inf], [inf, nan, 0], [-inf, -inf, 5]]))
+                cases.append(self.make_case(op, "special rows", [("u64", np.array(key, np.uint64)), (dtype, rows)], [1], column=dtype))
         return cases
 
     def check_ops(self):
@@ -347,7 +358,8 @@ class Oracle:
                 self.record(name, "-", "a float op must take f16, bf16, f32 and f64; it takes %s" % ", ".join(there))
             own = {"constant": self.constant_cases, "cast": self.cast_cases, "bitcast": self.bitcast_cases, "iota": self.iota_cases, "gather": self.gather_cases}
             if name.startswith("random_"):  # the record's type is the key's
-                make, dtypes = self.random_cases, INTEGERS if name == "random_bits" else FLOATS
+                own_types = {"random_bits": INTEGERS, "random_bernoulli": ["bool"], "random_permutation": ["i64"]}
+                make, dtypes = self.random_cases, own_types.get(name, FLOATS)
             else:
                 make, dtypes = own.get(name, self.elementwise_cases if op["elementwise"] else self.listed_cases), op["dtypes"]
             started = time.time()
@@ -522,7 +534,7 @@ class Oracle:
                             spec(dtype, (2, 2)), name, inputs, f, spec(dtype, (2, 2)))
                         self.check_error(name, "activation " + f, self.run_program(text, [("x", self.path("x.npy"))], []), f, dtype)
         types.save(self.path("x.npy"), "f32", np.zeros((0, 3), np.float32))
-        for name, dtype in (("max", "f32"), ("argmax", "i64")):
+        for name, dtype in (("max", "f32"), ("argmax", "i64"), ("min", "f32"), ("argmin", "i64")):
             text = "program(x: f32[0, 3]) {\n  %%0 = %s(x) axes=[0] keepdims=false : %s[3]\n  return %%0 as y\n}\n" % (name, dtype)
             self.check_error(name, "over an empty axis", self.run_program(text, [("x", self.path("x.npy"))], []), "empty", "f32")
 
@@ -555,6 +567,15 @@ MORE_CASES = {
     "mean": [([[40, 50]], [[0, 1], False], None)],
     "max": [([[40, 50]], [[0], True], None)],
     "argmax": [([[40, 50]], [[1], True], None), ([[2, 3, 4]], [[0, 2], False], None), ([[0, 3]], [[1], True], None)],
+    "min": [([[40, 50]], [[0], True], None)],
+    "argmin": [([[40, 50]], [[1], True], None), ([[2, 3, 4]], [[0, 2], False], None), ([[0, 3]], [[1], True], None)],
+    "prod": [([[7, 5]], [[0, 1], False], None), ([[2, 3, 4]], [[], True], None)],
+    "any": [([[40, 50]], [[1], True], None)],
+    "all": [([[40, 50]], [[1], True], None)],
+    "count_nonzero": [([[40, 50]], [[0, 1], False], None)],
+    "var": [([[40, 50]], [[0, 1], False, 1.0], None), ([[3, 1]], [[1], False, 1.0], None), ([[2, 2]], [[0], False, 3.0], None)],
+    "std": [([[40, 50]], [[0, 1], False, 1.0], None)],
+    "logsumexp": [([[40, 50]], [[0, 1], False], None)],
     "reshape": [([[6]], [], [6]), ([[1, 1]], [], [])],
     "permute": [([[2, 3, 4, 5]], [[3, 1, 0, 2]], None)],
     "broadcast_to": [([[1, 3, 1]], [], [2, 3, 4]), ([[]], [], [])],
@@ -600,7 +621,17 @@ def special_rows(name, dtype):
         [0.0, -0.0, -1, -0.0], [-inf, 1, 2, 3], [nan, inf, -inf, 0], [-2, -1, -1, -3],
     ]))
     large = narrow(dtype, np.array([[big, big, -big, -big], [big, -big, 0.0, 0.0]]))
-    if name in ("max", "argmax"):
+    if name in ("any", "all", "count_nonzero"):
+        zeros = narrow(dtype, np.array([[0, 0, -0.0, 0], [0, nan, 0, 0], [1, 0.25, -inf, nan], [0, 0, 0.5, 0]]))
+        return [("zeros and numbers", zeros, [[1], False]), ("special columns", np.asarray(rows.T, order="C"), [[0], False])]
+    if name == "prod" and dtype not in COMPLEX:
+        return [("special rows", rows, [[1], False]), ("large and small", narrow(dtype, np.array([[2, big, 0.5, 0.25]])), [[1], False])]
+    if name in ("var", "std") and dtype not in COMPLEX:
+        far = narrow(dtype, np.array([[1000, 1001, 1002, 1003], [1, 1, 1, 1]]))
+        return [("special rows", rows, [[1], False, 0.0]), ("far from 0", far, [[1], False, 1.0])]
+    if name == "logsumexp":
+        return [("special rows", rows, [[1], False]), ("large", large, [[1], False])]
+    if name in ("max", "argmax", "min", "argmin"):
         return [("special rows", rows, [[1], False]), ("special columns", np.asarray(rows.T, order="C"), [[0], False]), ("large", large, [[1], False])]
     if name in ("sum", "mean"):
         # not in f64: how a sum that overflows on its way ends depends on the order
@@ -666,11 +697,13 @@ def constant_text(value):
 def result_dtype(name, dtypes):
     if name in COMPARISONS:
         return "bool"
-    if name == "abs":
+    if name in REAL_PART:
         return PART.get(dtypes[0], dtypes[0])
-    if name == "argmax":
+    if name in ("argmax", "argmin", "count_nonzero", "random_categorical", "random_permutation"):
         return "i64"
-    if name == "sum" and dtypes[0] in ["bool"] + INTEGERS:
+    if name == "popcount":
+        return "u8"
+    if name in ("sum", "prod") and dtypes[0] in ["bool"] + INTEGERS:
         return "u64" if dtypes[0][0] == "u" else "i64"
     return dtypes[0] if name == "gather" else dtypes[-1]
 
@@ -689,6 +722,8 @@ def mode_of(op, dtype):
         return "normal"
     if op["composite"]:
         return "composite"
+    if name == "prod" and dtype in COMPLEX:
+        return "complex"
     if name in SUMS:
         return "sum"
     return "complex" if dtype in COMPLEX else "ulps"

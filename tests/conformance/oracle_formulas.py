@@ -207,6 +207,143 @@ def random_normal(key, dtype, shape):
     return (np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)).reshape(shape)
 
 
+def random_gumbel(key, shape):
+    u = np.ldexp((random_words(key, math.prod(shape)) >> np.uint64(11)).astype(np.float64), -53)
+    return -np.log(-np.log(np.maximum(u, 2.0**-54))).reshape(shape)
+
+
+def random_permutation(key, n):
+    order = list(range(n))
+    for i, bits in enumerate(random_words(key, n).tolist()):
+        j = i + (bits * (n - i) >> 64)
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, np.int64)
+
+
+# ---- less common functions
+
+def _erfinv(x):
+    size = abs(x)
+    if not size < 1:
+        return math.copysign(math.inf, x) if size == 1 else math.nan
+    low, high = 0.0, 6.0
+    for _ in range(60):  # halve, then Newton's last steps; by erfc where 1 - size is exact
+        t = (low + high) / 2
+        below = math.erf(t) < size if size < 0.5 else math.erfc(t) > 1 - size
+        low, high = (t, high) if below else (low, t)
+    t = t if size > 1e-8 else size * math.sqrt(math.pi) / 2
+    for _ in range(2):
+        missing = size - math.erf(t) if size < 0.5 else math.erfc(t) - (1 - size)
+        t += missing * math.sqrt(math.pi) / 2 * math.exp(t * t)
+    return math.copysign(t, x)
+
+
+def erfinv(x):
+    return np.vectorize(_erfinv, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+def _zeta(k):
+    """Sum of 1 / n^k: some terms, then Euler and Maclaurin's rest."""
+    n = np.longdouble(300)
+    terms = sum(np.longdouble(i) ** -k for i in range(1, 300))
+    rest = n ** (1 - k) / (k - 1) + n**-k / 2 + k * n ** (-k - 1) / 12 - k * (k + 1) * (k + 2) * n ** (-k - 3) / 720
+    return terms + rest + k * (k + 1) * (k + 2) * (k + 3) * (k + 4) * n ** (-k - 5) / 30240
+
+
+_ZETA = [_zeta(k) for k in range(2, 60)]
+_EULER = np.longdouble("0.577215664901532860606512090082402431")
+_STIRLING = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156)]
+
+
+def _lgamma_near_1(t):  # log gamma(1 + t), by its series
+    return -_EULER * t + sum(z * (-t) ** k / k for k, z in enumerate(_ZETA, 2))
+
+
+def _lgamma(value):
+    """In extended precision; its zeros at 1 and 2 by series."""
+    x = np.longdouble(value)
+    if np.isnan(x):
+        return value
+    if np.isinf(x) or (x <= 0 and np.floor(x) == x):
+        return math.inf
+    if x < 0:
+        r = x - np.rint(x)
+        pi = np.longdouble("3.14159265358979323846264338327950288")
+        return float(np.log(pi) - np.log(np.abs(np.sin(pi * r))) - np.log(-x) - np.longdouble(_lgamma_above_0(-x)))
+    return float(_lgamma_above_0(x))
+
+
+def _lgamma_above_0(x):
+    if abs(x - 1) < 0.3:
+        return _lgamma_near_1(x - 1)
+    if abs(x - 2) < 0.3:
+        return np.log1p(x - 2) + _lgamma_near_1(x - 2)
+    product = np.longdouble(1)
+    while x < 25:
+        product, x = product * x, x + 1
+    rest = sum(np.longdouble(a) / b / x ** (2 * k + 1) for k, (a, b) in enumerate(_STIRLING))
+    tau = np.longdouble("6.28318530717958647692528676655900577")
+    return (x - np.longdouble(0.5)) * np.log(x) - x + np.log(tau) / 2 + rest - np.log(product)
+
+
+def lgamma(x):
+    return np.vectorize(_lgamma, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+def nextafter(x, y):
+    """Of numbers as they are stored; bf16 by its bits."""
+    if x.dtype != np.uint16:
+        return np.where(x == y, y, np.nextafter(x, y))  # of f16 numpy returns the first zero
+    x, y = np.broadcast_arrays(x, y)
+    a, b = types.bf16_values(x), types.bf16_values(y)
+    number = (x & np.uint16(0x7FFF)).astype(np.int64)
+    number = np.where(x >> np.uint16(15) != 0, -number, number) + np.where(b > a, 1, -1)
+    negative = (number < 0) | ((number == 0) & (a < 0))
+    moved = (np.abs(number) | np.where(negative, 0x8000, 0)).astype(np.uint16)
+    return np.where(np.isnan(a) | np.isnan(b), np.uint16(0x7FC0), np.where(a == b, y, moved))
+
+
+def number_first(extreme, a, b):
+    if a.dtype.kind != "f":
+        return extreme(a, b)
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, extreme(a, b)))
+
+
+# ---- more reductions
+
+def product(x, axes, keepdims):
+    if x.dtype.kind in "biu":
+        x = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    return np.prod(x, axis=tuple(axes), keepdims=keepdims)
+
+
+def smallest(x, axes, keepdims):
+    if x.dtype.kind == "f":
+        return -largest(-x, axes, keepdims)
+    return np.min(x, axis=tuple(axes), keepdims=keepdims)
+
+
+def argmin(x, axes, keepdims):
+    if x.dtype.kind == "f":
+        return argmax(-x, axes, keepdims)
+    return argmax(~x, axes, keepdims)  # the order turned round, without overflow
+
+
+def variance(x, axes, keepdims, correction):
+    count = math.prod(x.shape[a] for a in axes)
+    centred = x - np.asarray(mean(x, axes, True)) if x.size else x
+    squares = centred.real**2 + centred.imag**2
+    return np.divide(np.sum(squares, axis=tuple(axes), keepdims=keepdims), max(count - correction, 0.0))
+
+
+def logsumexp(x, axes, keepdims):
+    axes = tuple(axes)
+    top = np.max(x, axis=axes, keepdims=True, initial=-math.inf)
+    top = np.where(np.isfinite(top), top, 0.0)
+    out = np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)) + top
+    return out if keepdims else np.reshape(out, [n for i, n in enumerate(x.shape) if i not in axes])
+
+
 # ---- composites
 
 def relu(x):
@@ -428,6 +565,35 @@ FORMULAS = {
     "attention": lambda i, a, w: attention(*i[:3], i[3] if len(i) > 3 else None, *a),
     "lora": lambda i, a, w: np.matmul(i[0], i[1]) + np.matmul(np.matmul(i[0], i[2]), i[3]) * a[0],
 }
+
+FORMULAS.update({
+    "erfinv": lambda i, a, w: erfinv(i[0]),
+    "lgamma": lambda i, a, w: lgamma(i[0]),
+    "logaddexp": lambda i, a, w: np.logaddexp(*i),
+    "hypot": lambda i, a, w: np.hypot(*i),
+    "nextafter": lambda i, a, w: nextafter(*i),
+    "fmax": lambda i, a, w: number_first(maximum, *i),
+    "fmin": lambda i, a, w: number_first(minimum, *i),
+    "popcount": lambda i, a, w: np.bitwise_count(i[0]),
+    "clamp": lambda i, a, w: minimum(maximum(i[0], i[1]), i[2]),
+    "real": lambda i, a, w: np.real(i[0]),
+    "imag": lambda i, a, w: np.imag(i[0]),
+    "conj": lambda i, a, w: np.conj(i[0]),
+    "argmin": lambda i, a, w: argmin(i[0], *a),
+    "min": lambda i, a, w: smallest(i[0], *a),
+    "prod": lambda i, a, w: product(i[0], *a),
+    "any": lambda i, a, w: np.any(i[0], axis=tuple(a[0]), keepdims=a[1]),
+    "all": lambda i, a, w: np.all(i[0], axis=tuple(a[0]), keepdims=a[1]),
+    "var": lambda i, a, w: variance(i[0], *a),
+    "std": lambda i, a, w: np.sqrt(variance(i[0], *a)),
+    "logsumexp": lambda i, a, w: logsumexp(i[0], *a),
+    "count_nonzero": lambda i, a, w: np.sum(i[0] != 0, axis=tuple(a[0]), keepdims=a[1], dtype=np.int64),
+    "random_bernoulli": lambda i, a, w: random_uniform(i[0], "f64", w[1]) < a[0],
+    "random_gumbel": lambda i, a, w: random_gumbel(i[0], w[1]),
+    "random_categorical": lambda i, a, w: np.argmax(i[1] + random_gumbel(i[0], np.shape(i[1])), axis=a[0]) if np.size(i[1])
+    else np.zeros([n for d, n in enumerate(i[1].shape) if d != a[0]], np.int64),
+    "random_permutation": lambda i, a, w: random_permutation(i[0], a[0]),
+})
 
 NOISE = {
     "mul": lambda i, a: np.abs(i[0]) * np.abs(i[1]),

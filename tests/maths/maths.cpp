@@ -27,6 +27,25 @@ double sigmoid_of(double x) {
     return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
 }
 
+/// By halving: erf, and erfc where 1 - |x| is exact, rise and fall.
+double erfinv_of(double x) {
+    const double size = std::fabs(x);
+    if (!(size < 1)) return size == 1 ? std::copysign(INFINITY, x) : NAN;
+    if (size < 1e-5) return x * 0.88622692545275801;  // the next term is x^3 / 4
+    double low = 0;
+    double high = 6;
+    for (int step = 0; step < 60; ++step) {
+        const double t = (low + high) / 2;
+        const bool below = size < 0.5 ? std::erf(t) < size : std::erfc(t) > 1 - size;
+        (below ? low : high) = t;
+    }
+    return std::copysign(low, x);
+}
+double lgamma_of(double x) {
+    int sign = 0;
+    return ::lgamma_r(x, &sign);
+}
+
 #define LAZULI_FUNCTION(name, exact, ulps) \
     {#name, [](const Tensor& x) { return x.name(); }, exact, ulps}
 const Function kFunctions[] = {
@@ -44,6 +63,7 @@ const Function kFunctions[] = {
     LAZULI_FUNCTION(sigmoid, sigmoid_of, 2), LAZULI_FUNCTION(erf, std::erf, 2),
     LAZULI_FUNCTION(floor, std::floor, 0),   LAZULI_FUNCTION(ceil, std::ceil, 0),
     LAZULI_FUNCTION(trunc, std::trunc, 0),   LAZULI_FUNCTION(round, std::nearbyint, 0),
+    LAZULI_FUNCTION(erfinv, erfinv_of, 1),   LAZULI_FUNCTION(lgamma, lgamma_of, 1),
 };
 #undef LAZULI_FUNCTION
 

@@ -57,6 +57,50 @@ TEST(Infer, Reduction) {
     EXPECT_EQ(result("mean", {{i32, {2}}}, {Ints{0}, false}), "mean: does not take i32[2]");
 }
 
+TEST(Infer, MoreReductions) {
+    EXPECT_EQ(result("min", {{f32, {0, 3}}}, {Ints{0}, false}),
+              "min: no value over an empty axis: f32[0, 3], axes [0]");
+    EXPECT_EQ(result("argmin", {{u8, {2, 3}}}, {Ints{0, 1}, true}), "i64[1, 1]");
+    EXPECT_EQ(result("prod", {{i8, {2, 3}}}, {Ints{1}, false}), "i64[2]");
+    EXPECT_EQ(result("prod", {{u16, {2, 3}}}, {Ints{1}, false}), "u64[2]");
+    EXPECT_EQ(result("any", {{c64, {2, 3}}}, {Ints{1}, false}), "bool[2]");
+    EXPECT_EQ(result("all", {{f32, {0, 3}}}, {Ints{0}, false}), "bool[3]");
+    EXPECT_EQ(result("var", {{c64, {2, 3}}}, {Ints{1}, false, 0.0}), "f32[2]");
+    EXPECT_EQ(result("std", {{i8, {2}}}, {Ints{0}, false, 0.0}), "std: does not take i8[2]");
+    EXPECT_EQ(result("logsumexp", {{c64, {2}}}, {Ints{0}, false}),
+              "logsumexp: does not take c64[2]");
+    EXPECT_EQ(result("count_nonzero", {{f16, {2, 3}}}, {Ints{0}, true}), "i64[1, 3]");
+}
+
+TEST(Infer, MoreElementwise) {
+    EXPECT_EQ(result("popcount", {{i64, {2}}}), "u8[2]");
+    EXPECT_EQ(result("popcount", {{f32, {2}}}), "popcount: does not take f32[2]");
+    EXPECT_EQ(result("real", {{c128, {2}}}), "f64[2]");
+    EXPECT_EQ(result("imag", {{DType::boolean, {2}}}), "bool[2]");
+    EXPECT_EQ(result("conj", {{c64, {2}}}), "c64[2]");
+    EXPECT_EQ(result("clamp", {{i8, {2, 1}}, {i8, {3}}, {i8, {}}}), "i8[2, 3]");
+    EXPECT_EQ(result("clamp", {{c64, {2}}, {c64, {}}, {c64, {}}}), "clamp: does not take c64[]");
+    EXPECT_EQ(result("fmod", {{i32, {2}}, {i32, {2}}}), "i32[2]");
+}
+
+TEST(Infer, Distributions) {
+    const TensorSpec key{u64, {}};
+    TensorSpec wanted{DType::boolean, {2, 3}};
+    EXPECT_EQ(result("random_bernoulli", {key}, {0.5}, &wanted), "bool[2, 3]");
+    EXPECT_EQ(result("random_bernoulli", {key}, {-0.5}, &wanted),
+              "random_bernoulli: -0.5 is not a probability, from 0 to 1");
+    EXPECT_EQ(result("random_bernoulli", {{u64, {2}}}, {0.5}, &wanted),
+              "random_bernoulli: a key is one number, u64[], not u64[2]");
+    EXPECT_EQ(result("random_gumbel", {key}, {}, &wanted),
+              "random_gumbel: does not make bool[2, 3]");
+    EXPECT_EQ(result("random_categorical", {key, {f32, {2, 3}}}, {std::int64_t{0}}), "i64[3]");
+    EXPECT_EQ(result("random_categorical", {key, {f32, {2, 0}}}, {std::int64_t{1}}),
+              "random_categorical: nothing to choose from along axis 1 of f32[2, 0]");
+    EXPECT_EQ(result("random_permutation", {key}, {std::int64_t{5}}), "i64[5]");
+    EXPECT_EQ(result("random_permutation", {key}, {std::int64_t{-5}}),
+              "random_permutation: -5 is not a number of elements");
+}
+
 TEST(Infer, Movement) {
     TensorSpec wanted{f32, {3, -1}};
     EXPECT_EQ(result("reshape", {{f32, {2, 6}}}, {}, &wanted), "f32[3, 4]");

@@ -51,7 +51,40 @@ Term erf_double(Term x) {
     return copysign(select(size < 1.0, near_zero, far), x);
 }
 
+/// erfinv of a double to 30 bits, between -1 and 1.
+Term erfinv_near(Term x) {
+    // x times a polynomial in w = -log(1 - x^2), or in its root where it is large.
+    const Term size = abs(x);
+    const Logarithmic parts = split((1.0 - size) * (size + 1.0));
+    const Term w = -log_of_parts(parts.f, parts.e);
+    const Term root = sqrt(at_least(w, 5.0));
+    return x * select(w < 5.0, polynomial(at_most(w, 5.0), kErfinv), polynomial(root, kErfinvFar));
+}
+
+/// One step of Newton's, of third order, from there.
+Term erfinv_double(Term x) {
+    const Term size = abs(x);
+    const Term t = erfinv_near(size);
+    // 1 - size is exact where it is small, and so is erfc.
+    const Term erf = fma(t, polynomial(t * t, kErf64), t);
+    const Term erfc = erfc_far(at_least(t, 0.45));
+    const Term too_much = select(size < 0.5, erf - size, (1.0 - size) - erfc);
+    const Term slope = exp_within(-(t * t)) * 0x1.20dd750429b6dp+0;  // 2 / sqrt(pi)
+    const Term by = too_much / slope;
+    return copysign(t - by / fma(t, by, 1.0), x);
+}
+
 }  // namespace
+
+std::optional<Term> expand_erfinv(std::span<const Term> operands) {
+    const Term x = operands[0];
+    if (!is_expanded(x.dtype)) return std::nullopt;
+    const Term out =
+        x.dtype == DType::f64 ? erfinv_double(x) : cast(erfinv_near(cast(x, DType::f64)), x.dtype);
+    const Term size = abs(x);
+    const Term end = select(size == 1.0, copysign(number(x, kInf), x), number(x, kNaN));
+    return select(size < 1.0, out, end);
+}
 
 std::optional<Term> expand_erf(std::span<const Term> operands) {
     const Term x = operands[0];

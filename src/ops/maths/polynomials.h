@@ -219,6 +219,87 @@ inline constexpr std::array kAsin64 = {
     0x1.63a9ced2f11c2p-6,
     -0x1.580f2d3e891eap-6,
     0x1.0b4bee9fd45e8p-5};
+/// f64, error 2^-31.15.
+inline constexpr std::array kErfinv = {
+    0x1.c5bf891e801e2p-1,
+    0x1.db29f82ff9314p-3,
+    0x1.7a74bd33a8f4fp-7,
+    -0x1.322ca78c6cf5fp-9,
+    -0x1.093e2e9c33ddcp-13,
+    0x1.78c106e7cf721p-15,
+    0x1.a3c61be414e14p-19,
+    -0x1.82a46c5abcfe1p-20,
+    0x1.8a1c89618e195p-25,
+    0x1.94ba81561166ep-26,
+    -0x1.b80f1748b8da4p-29,
+    0x1.22e654f864cb5p-33};
+/// f64, error 2^-29.18.
+inline constexpr std::array kErfinvFar = {
+    0x1.c270f299d9a69p+2,
+    -0x1.f0a3709f39c5ap+4,
+    0x1.1801d2e114f98p+6,
+    -0x1.74c2cf7cf55b2p+6,
+    0x1.4c20862be2e2dp+6,
+    -0x1.a3581dcc920f2p+5,
+    0x1.850ebfea34feep+4,
+    -0x1.0f45f7b690117p+3,
+    0x1.1fbef051398ecp+1,
+    -0x1.d1c8bc7bf58edp-2,
+    0x1.1e06cb3b988dep-4,
+    -0x1.06431f7b1cf31p-7,
+    0x1.5c224f00299d8p-11,
+    -0x1.3c34d5352af0cp-15,
+    0x1.5fd28f338eac8p-20,
+    -0x1.69ccb2122f4aap-26};
+/// f64, error 2^-59.0.
+inline constexpr std::array kLgamma64 = {
+    0x1.eeb95b094c191p-2,
+    -0x1.2aed059bd6089p-3,
+    0x1.01af62a2929dbp-4,
+    -0x1.007aa83cee62bp-5,
+    0x1.133423527a9c5p-6,
+    -0x1.34dbda1440c8ap-7,
+    0x1.64f06650f78f3p-8,
+    -0x1.a5035264088aep-9,
+    0x1.f814b84a700dbp-10,
+    -0x1.313e82125c7a9p-10,
+    0x1.750ad4eb96401p-11,
+    -0x1.cb46999c4ed15p-12,
+    0x1.1c75d86fad5d4p-12,
+    -0x1.621f8706bd1d8p-13,
+    0x1.badacb4f37deap-14,
+    -0x1.16f4fea9bad07p-14,
+    0x1.60184d9c33367p-15,
+    -0x1.ae3199c02d28cp-16,
+    0x1.0cd48392d6ab4p-16,
+    -0x1.aa55a39cd2f32p-17,
+    0x1.1f9a386c8aa59p-17,
+    -0x1.6d346c1366832p-22,
+    -0x1.0977624a5eba1p-21,
+    -0x1.cdb25fc69f436p-18,
+    0x1.56297ad487865p-18,
+    0x1.c4392001f6e25p-19,
+    -0x1.5732d30224d40p-19,
+    -0x1.0a1dae30998acp-19,
+    0x1.71aa49a36f63fp-20};
+/// f64, error 2^-64.27.
+inline constexpr std::array kStirling64 = {
+    0x1.5555555555553p-4,
+    -0x1.6c16c16bcc30dp-9,
+    0x1.a019fe03cc4a5p-11,
+    -0x1.380f6628b19a7p-11,
+    0x1.b731725743440p-11,
+    -0x1.b457839ec124dp-10};
+/// f64, error 2^-61.64.
+inline constexpr std::array kSinPi64 = {
+    -0x1.a51a6625307d3p+0,
+    0x1.9f9cb402bc3f2p-1,
+    -0x1.86a8e47208900p-3,
+    0x1.ac6805cbd7d6bp-6,
+    -0x1.3381696be8ecfp-9,
+    0x1.37469564e044fp-13,
+    -0x1.d3e31bfc0827ep-18,
+    0x1.070d8e622c1f0p-22};
 // clang-format on
 
 }  // namespace lazuli::ops
