@@ -5,8 +5,9 @@
 void lazuli_install_ops() {
     using namespace lazuli::ops;
     for (const auto family :
-         {leaves, elementwise, functions, rounding, bits, comparison, reduction, movement,
-          contraction, convolution, indexing, random, composites, attention, bundles, custom}) {
+         {leaves,   elementwise,   functions,       rounding,     bits,    comparison, reduction,
+          movement, contraction,   convolution,     indexing,     random,  composites, attention,
+          bundles,  linalg_factor, linalg_spectral, linalg_solve, fourier, custom}) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));
     }
 }

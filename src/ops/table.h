@@ -24,6 +24,10 @@ std::vector<OpDef> random();
 std::vector<OpDef> composites();
 std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
+std::vector<OpDef> linalg_factor();
+std::vector<OpDef> linalg_spectral();
+std::vector<OpDef> linalg_solve();
+std::vector<OpDef> fourier();
 std::vector<OpDef> custom();
 
 }  // namespace lazuli::ops
