@@ -16,10 +16,12 @@
 #include "lazuli/error.h"        // IWYU pragma: export
 #include "lazuli/explanation.h"  // IWYU pragma: export
 #include "lazuli/factories.h"    // IWYU pragma: export
+#include "lazuli/fft.h"          // IWYU pragma: export
 #include "lazuli/functional.h"   // IWYU pragma: export
 #include "lazuli/graph.h"        // IWYU pragma: export
 #include "lazuli/index.h"        // IWYU pragma: export
 #include "lazuli/io.h"           // IWYU pragma: export
+#include "lazuli/linalg.h"       // IWYU pragma: export
 #include "lazuli/op.h"           // IWYU pragma: export
 #include "lazuli/ops.h"          // IWYU pragma: export
 #include "lazuli/passes.h"       // IWYU pragma: export

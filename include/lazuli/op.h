@@ -205,6 +205,9 @@ enum class Trait : std::uint32_t {
         1 << 9,      ///< The first operand is a condition (bool) and takes no part in promotion.
     view = 1 << 10,  ///< The form in which movements are recorded: it keeps its operand, and never
                      ///< has a value of its own.
+    sensitive = 1 << 11,  ///< A small change of the operands may change the result much, or make
+                          ///< the op fail, as of a matrix that is nearly singular: programs drawn
+                          ///< at random leave it out.
 };
 /// Both sets of traits.
 constexpr Trait operator|(Trait a, Trait b) {
@@ -256,6 +259,10 @@ struct Tolerance {
 struct Sample {
     double low = -4;  ///< The lowest value.
     double high = 4;  ///< The highest value.
+    /// Added to the diagonal of the first operand's matrices, times their size: makes matrices that
+    /// are positive definite, and can be inverted.
+    double diagonal = 0;
+    bool edges = true;  ///< Whether tests that draw infinities, NaN and the like make sense.
 };
 
 /// A call of a non-elementwise op that the conformance tests make: shapes, attributes, and the
@@ -280,6 +287,10 @@ struct OpDef {
     /// Type and shape of the result; throws where the operands do not fit. Absent: the elementwise
     /// rule.
     TensorSpec (*infer)(const InferArgs& args) = nullptr;
+    /// What the result is a bundle of, where the op has several results: for the same arguments as
+    /// `infer`, which says how large the bundle is. Absent: the op has one result, or others know
+    /// what its bundle holds.
+    std::vector<TensorSpec> (*results)(const InferArgs& args) = nullptr;
     /// Makes of a view of its operand a view of the result, and says what new positions are filled
     /// with: present where the op only moves elements. It is recorded as a view of whatever its
     /// operand was a view of.

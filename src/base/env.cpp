@@ -52,6 +52,8 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "The compiler's module; empty: where it was installed; 0: kernels are interpreted."},
     {Var::onednn, "LAZULI_ONEDNN", "",
      "oneDNN's module; empty: where it was installed; 0: convolutions run on our own kernel."},
+    {Var::lapack, "LAZULI_LAPACK", "",
+     "LAPACK's module; empty: where it was installed; 0: matrices are factorised plainly."},
     {Var::vector_width, "LAZULI_VECTOR_WIDTH", "0",
      "Bits of the vectors that kernels use: 128, 256 or 512; 0: the processor's."},
     {Var::quick_start, "LAZULI_QUICK_START", "1",

@@ -29,6 +29,7 @@ enum class Var {
     num_threads,
     jit,
     onednn,
+    lapack,
     vector_width,
     quick_start,
     cache,

@@ -22,6 +22,12 @@ TensorSpec bundle_spec(std::span<const TensorSpec> results) {
     return {DType::u8, Shape{bundle_layout(results).bytes}};
 }
 
+BundleLayout bundle_layout(const EvalArgs& args) {
+    std::vector<const TensorSpec*> inputs;
+    for (const HostArray& input : args.inputs) inputs.push_back(input.spec);
+    return bundle_layout(args.op.results({args.op, inputs, args.attrs}));
+}
+
 namespace {
 
 TensorSpec infer_part(const InferArgs& args) {

@@ -21,4 +21,12 @@ BundleLayout bundle_layout(std::span<const TensorSpec> results);
 /// The spec of a bundle of these results: bytes.
 TensorSpec bundle_spec(std::span<const TensorSpec> results);
 
+/// The layout of what an op is to fill in, whose record says what its results are.
+BundleLayout bundle_layout(const EvalArgs& args);
+/// Where one of these results is.
+template <class T>
+T* bundle_part(const EvalArgs& args, const BundleLayout& layout, std::size_t result) {
+    return reinterpret_cast<T*>(args.result<unsigned char>() + layout.offsets[result]);
+}
+
 }  // namespace lazuli::ops

@@ -21,6 +21,10 @@ void lazuli_install_ops() {
         attention,         //
         bundles,           //
         control,           //
+        linalg_factor,     //
+        linalg_spectral,   //
+        linalg_solve,      //
+        fourier,           //
         custom,            //
         elementwise_more,  //
         complex_parts,     //

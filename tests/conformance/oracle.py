@@ -19,6 +19,8 @@ A check is one result tensor (or one error message) compared. How closely:
   cut: its ulps to 8 (64 ulps of bf16 are half the value), its absolute part to 16 epsilon of the terms that are added; f16,
   bf16 and complex get 4 epsilon of those terms more.
 
+- linear algebra and Fourier transforms: see oracle_linalg.py.
+
 Exit code: 0, 1 if any check failed, 77 if numpy is missing.
 """
 
@@ -41,6 +43,7 @@ except ImportError:
 
 import oracle_dtypes as types
 import oracle_formulas as formulas
+import oracle_linalg
 from oracle_dtypes import COMPLEX, DTYPES, FLOATS, INTEGERS, NUMPY, PART, narrow, widen
 
 SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not have",
@@ -349,6 +352,9 @@ class Oracle:
     def check_ops(self):
         for name, op in self.ops.items():
             if op["leaf"] or name in SKIPPED:
+                continue
+            if name in oracle_linalg.OPS:
+                oracle_linalg.check(self, name, op)
                 continue
             if name not in formulas.FORMULAS and name not in ("constant", "cast", "bitcast"):
                 self.record(name, "-", "the op table has this op, but there is no formula for it here")

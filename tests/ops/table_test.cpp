@@ -53,10 +53,14 @@ TEST(OpTable, AgreesWithThePublicDeclarations) {
     const std::set<std::string> by_hand{"constant", "concat", "iota", "custom_call",
                                         "data",     "scalar", "view", "part",
                                         "argument", "loop",   "cond", "while_loop"};
+    // Functions of their own in linalg.h and fft.h.
+    const std::set<std::string> elsewhere{"cholesky",         "qr",     "svd", "eigh",  "solve",
+                                          "triangular_solve", "inv",    "det", "lstsq", "fft_c2c",
+                                          "fft_r2c",          "fft_c2r"};
     for (int i = 0; i < op_count(); ++i) {
         const OpDef& def = op_def(static_cast<OpId>(i));
         const std::string name(def.name);
-        if (by_hand.contains(name)) continue;
+        if (by_hand.contains(name) || elsewhere.contains(name)) continue;
         ASSERT_TRUE(declared.contains(name)) << name << " has a record and no public declaration";
         EXPECT_EQ(declared[name], def.doc) << name;
         declared.erase(name);

@@ -98,7 +98,9 @@ Value ProgramGenerator::shaped(const Value& v, const Shape& shape) {
 bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& values) {
     const auto id = static_cast<OpId>(random_.below(static_cast<std::size_t>(op_count())));
     const OpDef& def = op_def(id);
-    if (has(def.traits, Trait::leaf) || def.name == "argument") return false;  // no value
+    // An argument has no value outside of a body.
+    if (has(def.traits, Trait::leaf) || has(def.traits, Trait::sensitive) || def.name == "argument")
+        return false;
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);

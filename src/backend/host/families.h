@@ -13,7 +13,13 @@ namespace lazuli::backend::host {
 using Family = std::vector<std::pair<std::string_view, HostKernel>>;
 
 Family parts();
+Family linalg();
+Family fourier();
 
-inline constexpr Family (*kFamilies[])() = {parts};
+inline constexpr Family (*kFamilies[])() = {
+    parts,
+    linalg,
+    fourier,
+};
 
 }  // namespace lazuli::backend::host

@@ -1,0 +1,176 @@
+// Fourier transforms: arguments as users have them become what the records take.
+
+#include "lazuli/fft.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "frontend/record.h"
+#include "lazuli/error.h"
+#include "lazuli/ops.h"
+
+namespace lazuli::fft {
+
+namespace {
+
+using frontend::Call;
+using frontend::OpRef;
+
+Tensor as_complex(std::string_view op, const Tensor& x) {
+    const DType dtype = frontend::require_node(op, x).spec.dtype;
+    if (is_complex(dtype)) return x;
+    return x.cast(dtype == f64 ? c128 : c64);
+}
+
+Tensor as_real(std::string_view op, const Tensor& x) {
+    const DType dtype = frontend::require_node(op, x).spec.dtype;
+    if (is_complex(dtype))
+        throw DTypeError(fmt::format("{}: reals are needed, not {}", op, x.spec().str()));
+    return dtype == f32 || dtype == f64 ? x : x.cast(f32);
+}
+
+/// Cut, or filled up with zeros, to `size` along an axis.
+Tensor fitted(const Tensor& x, int axis, std::int64_t size) {
+    const std::int64_t there = x.shape()[axis];
+    if (there == size) return x;
+    Ints zeros = Shape::filled(x.rank(), 0);
+    if (there > size) {
+        Ints stops = x.shape();
+        stops[axis] = size;
+        return x.slice(zeros, stops);
+    }
+    Ints after = zeros;
+    after[axis] = size - there;
+    return x.pad(zeros, after, 0);
+}
+
+/// The axis, and the longer side's length: `there` where none is given.
+struct Line {
+    int axis;
+    std::int64_t n;
+    Line(std::string_view op, const Tensor& x, const Options& options)
+        : axis(static_cast<int>(ensure_axis(op, options.axis, x.shape()))),
+          n(options.n == -1 ? x.shape()[axis] : options.n) {
+        if (options.n != -1 && options.n < 1) {
+            throw ArgumentError(fmt::format("{}: n is {}; at least 1 is needed (axis {} of {})", op,
+                                            options.n, axis, x.shape().str()));
+        }
+    }
+};
+
+/// Multiplied as `norm` wants it; the records do what `backward` says.
+Tensor scaled(const Tensor& x, std::int64_t n, Norm norm, bool inverse) {
+    const auto size = static_cast<double>(n);
+    const double done = inverse ? 1 / size : 1;
+    const double wanted = norm == Norm::ortho                  ? 1 / std::sqrt(size)
+                          : (norm == Norm::forward) == inverse ? 1
+                                                               : 1 / size;
+    return wanted == done || n == 0 ? x : x * (wanted / done);
+}
+
+Tensor c2c(std::string_view name, const Tensor& given, const Options& options, bool inverse) {
+    static const OpRef op("fft_c2c");
+    Tensor x = as_complex(name, given);
+    const Line line(name, x, options);
+    x = fitted(x, line.axis, line.n);
+    const Operand operand(x);
+    Call call(op);
+    call.arg(operand).arg(std::int64_t{line.axis}).arg(inverse);
+    return scaled(call.done(), line.n, options.norm, inverse);
+}
+
+/// The axes of a transform along several, and their lengths (-1: as many as there are).
+struct Lines {
+    Ints axes, sizes;
+    Lines(std::string_view op, const Tensor& x, const OptionsN& options) : sizes(options.sizes) {
+        (void)frontend::require_node(op, x);
+        axes = ensure_axes(op, options.axes, x.shape());
+        const int rank = x.rank();
+        if (!options.axes.given && !sizes.empty() && sizes.rank() <= rank) {
+            axes = {};
+            for (int i = rank - sizes.rank(); i < rank; ++i) axes.push_back(i);
+        }
+        if (sizes.empty()) sizes = Shape::filled(axes.rank(), -1);
+        if (sizes.rank() != axes.rank()) {
+            throw ArgumentError(fmt::format("{}: {} sizes {} for {} axes {} of {}", op,
+                                            sizes.rank(), sizes.str(), axes.rank(), axes.str(),
+                                            x.shape().str()));
+        }
+    }
+    Options at(int i, Norm norm) const { return {.n = sizes[i], .axis = axes[i], .norm = norm}; }
+    int count() const { return axes.rank(); }
+};
+
+void require_axes(std::string_view op, const Lines& lines) {
+    if (lines.count() == 0) throw ArgumentError(fmt::format("{}: no axes are given", op));
+}
+
+}  // namespace
+
+Tensor fft(const Tensor& x, Options options) { return c2c("fft", x, options, false); }
+
+Tensor ifft(const Tensor& x, Options options) { return c2c("ifft", x, options, true); }
+
+Tensor rfft(const Tensor& given, Options options) {
+    static const OpRef op("fft_r2c");
+    Tensor x = as_real("rfft", given);
+    const Line line("rfft", x, options);
+    x = fitted(x, line.axis, line.n);
+    const Operand operand(x);
+    Call call(op);
+    call.arg(operand).arg(std::int64_t{line.axis});
+    return scaled(call.done(), line.n, options.norm, false);
+}
+
+Tensor irfft(const Tensor& given, Options options) {
+    static const OpRef op("fft_c2r");
+    Tensor x = as_complex("irfft", given);
+    const Line line("irfft", x, options);
+    const std::int64_t n = options.n == -1 ? 2 * (line.n - 1) : line.n;
+    if (n < 1) {
+        throw ArgumentError(fmt::format("irfft: n is {}; at least 1 is needed (axis {} of {})", n,
+                                        line.axis, x.shape().str()));
+    }
+    x = fitted(x, line.axis, n / 2 + 1);
+    const Operand operand(x);
+    Call call(op);
+    call.arg(operand).arg(std::int64_t{line.axis}).arg(n);
+    return scaled(call.done(), n, options.norm, true);
+}
+
+Tensor fftn(const Tensor& x, const OptionsN& options) {
+    const Lines lines("fftn", x, options);
+    Tensor out = as_complex("fftn", x);
+    for (int i = lines.count(); i-- > 0;) out = fft(out, lines.at(i, options.norm));
+    return out;
+}
+
+Tensor ifftn(const Tensor& x, const OptionsN& options) {
+    const Lines lines("ifftn", x, options);
+    Tensor out = as_complex("ifftn", x);
+    for (int i = lines.count(); i-- > 0;) out = ifft(out, lines.at(i, options.norm));
+    return out;
+}
+
+Tensor rfftn(const Tensor& x, const OptionsN& options) {
+    const Lines lines("rfftn", x, options);
+    require_axes("rfftn", lines);
+    Tensor out = rfft(x, lines.at(lines.count() - 1, options.norm));
+    for (int i = lines.count() - 1; i-- > 0;) out = fft(out, lines.at(i, options.norm));
+    return out;
+}
+
+Tensor irfftn(const Tensor& x, const OptionsN& options) {
+    const Lines lines("irfftn", x, options);
+    require_axes("irfftn", lines);
+    Tensor out = as_complex("irfftn", x);
+    for (int i = 0; i < lines.count() - 1; ++i) out = ifft(out, lines.at(i, options.norm));
+    return irfft(out, lines.at(lines.count() - 1, options.norm));
+}
+
+Tensor fft2(const Tensor& x) { return fftn(x, {.axes = {-2, -1}}); }
+
+Tensor ifft2(const Tensor& x) { return ifftn(x, {.axes = {-2, -1}}); }
+
+}  // namespace lazuli::fft

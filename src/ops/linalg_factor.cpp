@@ -1,0 +1,141 @@
+// Factorisations that end after a known number of steps: Cholesky and QR.
+
+#include <fmt/format.h>
+
+#include "ops/linalg.h"
+#include "ops/table.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+TensorSpec infer_cholesky(const InferArgs& args) {
+    require_square(args, 0);
+    return *args.inputs[0];
+}
+
+std::vector<TensorSpec> results_of_qr(const InferArgs& args) {
+    require_matrix(args, 0);
+    const TensorSpec& a = *args.inputs[0];
+    const int rank = a.shape.rank();
+    const std::int64_t m = a.shape[rank - 2];
+    const std::int64_t n = a.shape[rank - 1];
+    const std::int64_t k = std::min(m, n);
+    return {{a.dtype, with_matrix(a.shape, m, k)}, {a.dtype, with_matrix(a.shape, k, n)}};
+}
+
+TensorSpec infer_qr(const InferArgs& args) { return bundle_spec(results_of_qr(args)); }
+
+}  // namespace
+
+void cholesky_batches(const EvalArgs& args, const LapackRoutines* lapack, std::int64_t begin,
+                      std::int64_t end) {
+    const Shape& shape = args.spec->shape;
+    const std::int64_t n = shape[shape.rank() - 1];
+    if (n == 0) return;
+    with_routines(args, lapack, [&]<class T, class C>(const Routines<C>& routines) {
+        for (std::int64_t batch = begin; batch < end; ++batch) {
+            std::vector<C> a = columns_of<C>(args.inputs[0].as<T>() + batch * n * n, n, n);
+            T* out = args.result<T>() + batch * n * n;
+            mirror_lower(n, a);
+            if (!all_finite(a)) {
+                fill_nan(out, n * n);
+                continue;
+            }
+            if (const std::int64_t failed = routines.cholesky(n, a.data()); failed > 0)
+                fail_at(args, batch,
+                        fmt::format("is not positive definite (pivot {})", failed - 1));
+            for (std::int64_t j = 1; j < n; ++j)
+                std::fill_n(a.begin() + j * n, j, C(0));  // above the diagonal
+            rows_of(a, n, n, out);
+        }
+    });
+}
+
+void qr_batches(const EvalArgs& args, const LapackRoutines* lapack, std::int64_t begin,
+                std::int64_t end) {
+    const Shape& shape = args.inputs[0].spec->shape;
+    const std::int64_t m = shape[shape.rank() - 2];
+    const std::int64_t n = shape[shape.rank() - 1];
+    const std::int64_t k = std::min(m, n);
+    if (k == 0) return;
+    const auto layout = bundle_layout(args);
+    with_routines(args, lapack, [&]<class T, class C>(const Routines<C>& routines) {
+        for (std::int64_t batch = begin; batch < end; ++batch) {
+            std::vector<C> a = columns_of<C>(args.inputs[0].as<T>() + batch * m * n, m, n);
+            T* q_out = bundle_part<T>(args, layout, 0) + batch * m * k;
+            T* r_out = bundle_part<T>(args, layout, 1) + batch * k * n;
+            if (!all_finite(a)) {
+                fill_nan(q_out, m * k);
+                fill_nan(r_out, k * n);
+                continue;
+            }
+            std::vector<C> q(static_cast<std::size_t>(m * k));
+            std::vector<C> r(static_cast<std::size_t>(k * n));
+            if (routines.qr(m, n, a.data(), q.data(), r.data()) != 0)
+                fail_at(args, batch, "has no factors that could be found");
+            // The diagonal of R is made real and not below 0.
+            for (std::int64_t i = 0; i < k; ++i) {
+                C& diagonal = r[static_cast<std::size_t>(i + i * k)];
+                const C phase = phase_of(&diagonal, 1);
+                for (std::int64_t j = i; j < n; ++j)
+                    r[static_cast<std::size_t>(i + j * k)] *= conjugate(phase);
+                diagonal = C(std::abs(diagonal));
+                for (std::int64_t j = 0; j < m; ++j)
+                    q[static_cast<std::size_t>(j + i * m)] *= phase;
+            }
+            rows_of(q, m, k, q_out);
+            rows_of(r, k, n, r_out);
+        }
+    });
+}
+
+std::vector<OpDef> linalg_factor() {
+    return {
+        {
+            .name = "cholesky",
+            .doc = "The lower triangular matrix, of positive diagonal, that gives each Hermitian "
+                   "matrix when multiplied by its own adjoint.",
+            .edge = "Only the lower triangle and the real parts of the diagonal are read. A matrix "
+                    "that is not positive definite is an ExecutionError that names it and the "
+                    "pivot. One that holds NaN or infinity there gives NaN everywhere. Of 0 x 0 "
+                    "nothing.",
+            .traits = Trait::keep_if_held | Trait::to_float | Trait::sensitive,
+            .dtypes = kLinear,
+            .infer = infer_cholesky,
+            .evaluate = evaluate_linear<cholesky_batches>,
+            .tolerance = {.ulps = 64, .absolute = 1e-5},
+            .sample = {.low = -1, .high = 1, .diagonal = 1, .edges = false},
+            .cases = {{{{2, 4, 4}}, {}},
+                      {{{5, 5}}, {}},
+                      {{{1, 1}}, {}},
+                      {{{0, 0}}, {}},
+                      {{{0, 3, 3}}, {}},
+                      {{{2, 3, 2, 2}}, {}}},
+        },
+        {
+            .name = "qr",
+            .doc = "Q, whose columns are orthonormal, and the upper triangular R whose product is "
+                   "each matrix: as many columns of Q and rows of R as the smaller side has.",
+            .edge = "The diagonal of R is real and not below 0, which makes both unique where the "
+                    "columns are independent. A matrix that holds NaN or infinity gives NaN "
+                    "everywhere. Of a matrix without elements, parts without elements.",
+            .traits = Trait::keep_if_held | Trait::to_float | Trait::sensitive,
+            .dtypes = kLinear,
+            .infer = infer_qr,
+            .results = results_of_qr,
+            .evaluate = evaluate_linear<qr_batches>,
+            .tolerance = {.ulps = 64, .absolute = 2e-5},
+            .sample = {.low = -1, .high = 1, .diagonal = 1, .edges = false},
+            .cases = {{{{2, 4, 4}}, {}},
+                      {{{5, 3}}, {}},
+                      {{{3, 5}}, {}},
+                      {{{1, 1}}, {}},
+                      {{{0, 0}}, {}},
+                      {{{0, 3, 2}}, {}},
+                      {{{3, 0}}, {}}},
+        },
+    };
+}
+
+}  // namespace lazuli::ops
