@@ -13,7 +13,8 @@ namespace lazuli::backend::host {
 using Family = std::vector<std::pair<std::string_view, HostKernel>>;
 
 Family parts();
+Family positions();
 
-inline constexpr Family (*kFamilies[])() = {parts};
+inline constexpr Family (*kFamilies[])() = {parts, positions};
 
 }  // namespace lazuli::backend::host
