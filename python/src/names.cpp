@@ -60,7 +60,6 @@ constexpr Alias kAliases[] = {
     {"cumulative_prod", "cumprod"},
     {"floor_div", "floor_divide"},
     {"bitwise_count", "popcount"},
-    {"randperm", "random_permutation"},
 };
 
 struct Renamed {

@@ -191,7 +191,7 @@ std::vector<OpDef> elementwise_more() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 1, Lgamma>,
             .expand = expand_lgamma,
-            .tolerance = {.ulps = 8, .absolute = 1e-14},
+            .tolerance = {.ulps = 6, .absolute = 4e-15},
         },
         binary("logaddexp", "Logarithm of the sum of the exponentials of two elements.",
                "inf if either is inf, -inf if both are -inf; NaN propagates.", kFloating,

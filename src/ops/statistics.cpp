@@ -104,7 +104,8 @@ std::vector<OpDef> statistics() {
                    "distances to the mean, added and divided by their number less `correction`.",
             .edge = "In two passes. Of complex elements the variance is real. NaN where there is "
                     "no element, or an element is NaN or infinite; a divisor below 0 is 0, and "
-                    "gives NaN or inf.",
+                    "gives NaN or inf; inf where the squares leave the range (f16 and bf16: that "
+                    "of f32).",
             .traits = over_floats,
             .dtypes = kFloating | kComplex,
             .attrs = var_attrs(),
@@ -117,7 +118,7 @@ std::vector<OpDef> statistics() {
             .name = "std",
             .doc = "Standard deviation over axes (all of them where none are given): the square "
                    "root of `var`.",
-            .edge = "As var.",
+            .edge = "As var, squares beyond the range included.",
             .traits = over_floats,
             .dtypes = kFloating | kComplex,
             .attrs = var_attrs(),

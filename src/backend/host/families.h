@@ -15,11 +15,13 @@ using Family = std::vector<std::pair<std::string_view, HostKernel>>;
 Family parts();
 Family linalg();
 Family fourier();
+Family positions();
 
 inline constexpr Family (*kFamilies[])() = {
-    parts,
-    linalg,
-    fourier,
+    parts,      //
+    linalg,     //
+    fourier,    //
+    positions,  //
 };
 
 }  // namespace lazuli::backend::host

@@ -8,6 +8,8 @@ namespace lazuli::backend::host {
 namespace {
 
 void copy_part(const EvalArgs& args) {
+    // Bytes that are no truth values become ones.
+    if (args.spec->dtype == DType::boolean) return args.op.evaluate(args);
     struct Copy {
         const char* from;
         char* to;
