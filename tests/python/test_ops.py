@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import lazuli as lz
+import oracle_linalg
 from oracle_formulas import FORMULAS
 
 OPS = {op.name: op for op in lz.ops()}
-NOT_CALLED = {"constant", "view", "custom_call"}  # `full`, every movement, functions of C++ programs
+LINEAR = set(oracle_linalg.OPS)  # test_linalg.py
+NOT_CALLED = LINEAR | {"part"} | {"constant", "view", "custom_call"}  # `full`, every movement, functions of C++ programs
 
 # Ops that Python calls as numpy does and not as their record says.
 FORMS = {
