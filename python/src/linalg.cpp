@@ -116,11 +116,14 @@ PyObject* along_one(const Function& self, Objects o) {
                                        .norm = norm_of(self, o, 3)}));
 }
 
-template <Tensor (*F)(const Tensor&, const fft::OptionsN&)>
+/// None as axes: all of them, or the last two.
+template <Tensor (*F)(const Tensor&, const fft::OptionsN&), bool Two = false>
 PyObject* along_several(const Function& self, Objects o) {
+    Axes axes = to_axes(asker(self, 2), o[2]);
+    if (Two && !axes.given) axes = Axes{-2, -1};
     return wrap(
         F(tensor_at(self, o), {.sizes = o[1] == Py_None ? Ints() : to_ints(asker(self, 1), o[1]),
-                               .axes = to_axes(asker(self, 2), o[2]),
+                               .axes = axes,
                                .norm = norm_of(self, o, 3)}));
 }
 
@@ -155,21 +158,23 @@ PyObject* shift(const Function& self, Objects o) {
 void bind_linalg(nb::module_& m) {
     nb::module_ linear = m.def_submodule(
         "linalg", "Linear algebra on the last two axes; all before them is a batch.");
-    const auto add = [](nb::module_& to, const char* signature, const char* doc, Invoke invoke) {
-        define(to, Place::module, signature, doc, invoke);
-    };
+    const auto add = [](nb::module_& to, const char* signature, const char* doc, Invoke invoke,
+                        Place place = Place::module) { define(to, place, signature, doc, invoke); };
+    // Ops of several results have no function and method that their record makes.
+    const auto both = Place::both;
     add(linear, "cholesky(a)",
         "The lower triangular L of positive diagonal for which L times its adjoint is the matrix.",
         one<linalg::cholesky>);
     add(linear, "qr(a, mode='reduced')",
-        "Q and R, whose product is the matrix; the diagonal of R is real and not below 0.", qr);
+        "Q and R, whose product is the matrix; the diagonal of R is real and not below 0.", qr,
+        both);
     add(linear, "svd(a, full_matrices=False, compute_uv=True)",
-        "U, S and Vh: the matrix is U times the diagonal matrix of S times Vh.", svd);
+        "U, S and Vh: the matrix is U times the diagonal matrix of S times Vh.", svd, both);
     add(linear, "svdvals(x)", "Singular values, that do not grow.", one<linalg::svdvals>);
     add(linear, "eigh(a)",
         "Eigenvalues, that do not fall, and eigenvectors of a Hermitian matrix, of which the lower "
         "triangle is read.",
-        eigh);
+        eigh, both);
     add(linear, "eigvalsh(a)", "Eigenvalues of a Hermitian matrix, that do not fall.",
         one<linalg::eigvalsh>);
     add(linear, "solve(a, b)",
@@ -181,7 +186,6 @@ void bind_linalg(nb::module_& m) {
     add(linear, "lstsq(a, b, rcond=None)",
         "The shortest x for which a times x comes closest to b; x alone, unlike numpy's.", lstsq);
 
-    // Ops of several results have no function that their record makes.
     for (const char* name : {"qr", "svd", "eigh"}) m.attr(name) = linear.attr(name);
 
     nb::module_ transforms = m.def_submodule("fft", "Fourier transforms.");
@@ -202,14 +206,15 @@ void bind_linalg(nb::module_& m) {
         along_several<fft::rfftn>);
     add(transforms, "irfftn(a, s=None, axes=None, norm=None)", "The inverse of `rfftn`.",
         along_several<fft::irfftn>);
-    add(transforms, "fft2(a, s=None, axes=(-2, -1), norm=None)", "`fft` along two axes.",
-        along_several<fft::fftn>);
-    add(transforms, "ifft2(a, s=None, axes=(-2, -1), norm=None)", "The inverse of `fft2`.",
-        along_several<fft::ifftn>);
-    add(transforms, "rfft2(a, s=None, axes=(-2, -1), norm=None)", "`rfftn` along two axes.",
-        along_several<fft::rfftn>);
-    add(transforms, "irfft2(a, s=None, axes=(-2, -1), norm=None)", "The inverse of `rfft2`.",
-        along_several<fft::irfftn>);
+    add(transforms, "fft2(a, s=None, axes=None, norm=None)",
+        "`fftn` along two axes, the last ones where none are given.",
+        along_several<fft::fftn, true>);
+    add(transforms, "ifft2(a, s=None, axes=None, norm=None)", "The inverse of `fft2`.",
+        along_several<fft::ifftn, true>);
+    add(transforms, "rfft2(a, s=None, axes=None, norm=None)", "`rfftn` along two axes.",
+        along_several<fft::rfftn, true>);
+    add(transforms, "irfft2(a, s=None, axes=None, norm=None)", "The inverse of `rfft2`.",
+        along_several<fft::irfftn, true>);
     add(transforms, "fftfreq(n, d=1.0)", "The frequencies of `fft`, in turns a unit.", fftfreq);
     add(transforms, "rfftfreq(n, d=1.0)", "The frequencies of `rfft`, in turns a unit.", rfftfreq);
     add(transforms, "fftshift(x, axes=None)", "Frequency 0 moved to the middle.", shift<false>);
