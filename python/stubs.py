@@ -28,7 +28,7 @@ pi: float
 
 # What parameters of a name are; others are anything.
 PARAMETERS = {
-    "x": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
+    "x": "ArrayLike", "a": "ArrayLike", "b": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
     "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
     "activation": "str", "eps": "float", "seed": "int", "approximate": "bool",
 }
@@ -36,7 +36,7 @@ PARAMETERS = {
 RESULTS = {
     "split": "list[Tensor]", "ops": "list[Op]", "devices": "list[str]", "default_device": "str", "set_default_device": "None",
     "cache_stats": "dict[str, Any]", "memory_stats": "dict[str, int]", "graph_stats": "dict[str, int]", "clear_caches": "None",
-    "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
+    "qr": "Any", "svd": "Any", "eigh": "tuple[Tensor, Tensor]", "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
 }
 PROPERTIES = {
     "shape": "tuple[int, ...]", "dtype": "dtype", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int", "device": "str",
@@ -98,6 +98,15 @@ def class_(name, value, functions):
     return body if body.count("\n") > 1 else body + "    ...\n"
 
 
+def submodule(name, value, functions):
+    """A module inside the module, as a class of functions: what `lz.linalg.svd` needs."""
+    lines = [f"class {name}:\n" + doc(value.__doc__, "")]
+    for key, member in sorted(vars(value).items()):
+        if isinstance(member, functions):
+            lines.append("    @staticmethod\n" + function(key, member, "    "))
+    return "".join(lines)
+
+
 def main(folder, path):
     sys.path.insert(0, folder)
     import _lazuli as module
@@ -114,6 +123,8 @@ def main(folder, path):
             out.append(f"{name}: dtype\n")
         elif isinstance(value, module.Function):
             out.append(function(name, value))
+        elif inspect.ismodule(value):
+            out.append(submodule(name, value, module.Function))
         elif name == "eval":
             out.append("def eval(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
     with open(path, "w", encoding="utf-8") as file:

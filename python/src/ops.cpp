@@ -297,6 +297,7 @@ std::map<std::string, const Function*, std::less<>> functions() {
         const bool view = std::ranges::any_of(
             def.attrs, [](const AttrDef& a) { return a.kind == AttrKind::view; });
         if (out.contains(def.name) || has(def.traits, Trait::leaf) || view) continue;
+        if (def.results != nullptr) continue;  // of several results: in `linalg`
         if (def.name == "constant") continue;  // `full` is
         Function& function = add(def, parameters_of(def));
         function.invoke = call_record;

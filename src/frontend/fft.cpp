@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/record.h"
@@ -30,21 +31,6 @@ Tensor as_real(std::string_view op, const Tensor& x) {
     return dtype == f32 || dtype == f64 ? x : x.cast(f32);
 }
 
-/// Cut, or filled up with zeros, to `size` along an axis.
-Tensor fitted(const Tensor& x, int axis, std::int64_t size) {
-    const std::int64_t there = x.shape()[axis];
-    if (there == size) return x;
-    Ints zeros = Shape::filled(x.rank(), 0);
-    if (there > size) {
-        Ints stops = x.shape();
-        stops[axis] = size;
-        return x.slice(zeros, stops);
-    }
-    Ints after = zeros;
-    after[axis] = size - there;
-    return x.pad(zeros, after, 0);
-}
-
 /// The axis, and the longer side's length: `there` where none is given.
 struct Line {
     int axis;
@@ -59,25 +45,27 @@ struct Line {
     }
 };
 
-/// Multiplied as `norm` wants it; the records do what `backward` says.
-Tensor scaled(const Tensor& x, std::int64_t n, Norm norm, bool inverse) {
-    const auto size = static_cast<double>(n);
-    const double done = inverse ? 1 / size : 1;
-    const double wanted = norm == Norm::ortho                  ? 1 / std::sqrt(size)
-                          : (norm == Norm::forward) == inverse ? 1
-                                                               : 1 / size;
-    return wanted == done || n == 0 ? x : x * (wanted / done);
+/// What a transform of n elements is multiplied by.
+double factor(std::int64_t n, Norm norm, bool inverse) {
+    const auto size = static_cast<double>(std::max<std::int64_t>(n, 1));
+    if (norm == Norm::ortho) return 1 / std::sqrt(size);
+    return (norm == Norm::forward) == inverse ? 1 : 1 / size;
 }
 
-Tensor c2c(std::string_view name, const Tensor& given, const Options& options, bool inverse) {
-    static const OpRef op("fft_c2c");
-    Tensor x = as_complex(name, given);
-    const Line line(name, x, options);
-    x = fitted(x, line.axis, line.n);
+Tensor r2c(const Tensor& x, const Line& line, Norm norm, bool full) {
+    static const OpRef op("fft_r2c");
     const Operand operand(x);
     Call call(op);
-    call.arg(operand).arg(std::int64_t{line.axis}).arg(inverse);
-    return scaled(call.done(), line.n, options.norm, inverse);
+    call.arg(operand).arg(std::int64_t{line.axis}).arg(line.n).arg(full);
+    return call.arg(factor(line.n, norm, false)).done();
+}
+
+Tensor c2c(const Tensor& x, const Line& line, Norm norm, bool inverse) {
+    static const OpRef op("fft_c2c");
+    const Operand operand(x);
+    Call call(op);
+    call.arg(operand).arg(std::int64_t{line.axis}).arg(line.n).arg(inverse);
+    return call.arg(factor(line.n, norm, inverse)).done();
 }
 
 /// The axes of a transform along several, and their lengths (-1: as many as there are).
@@ -108,40 +96,43 @@ void require_axes(std::string_view op, const Lines& lines) {
 
 }  // namespace
 
-Tensor fft(const Tensor& x, Options options) { return c2c("fft", x, options, false); }
+Tensor fft(const Tensor& given, Options options) {
+    const bool complex = is_complex(frontend::require_node("fft", given).spec.dtype);
+    const Tensor x = complex ? given : as_real("fft", given);
+    const Line line("fft", x, options);
+    if (complex || line.n == 0) return c2c(as_complex("fft", x), line, options.norm, false);
+    return r2c(x, line, options.norm, true);
+}
 
-Tensor ifft(const Tensor& x, Options options) { return c2c("ifft", x, options, true); }
+Tensor ifft(const Tensor& given, Options options) {
+    const Tensor x = as_complex("ifft", given);
+    return c2c(x, Line("ifft", x, options), options.norm, true);
+}
 
 Tensor rfft(const Tensor& given, Options options) {
-    static const OpRef op("fft_r2c");
-    Tensor x = as_real("rfft", given);
-    const Line line("rfft", x, options);
-    x = fitted(x, line.axis, line.n);
-    const Operand operand(x);
-    Call call(op);
-    call.arg(operand).arg(std::int64_t{line.axis});
-    return scaled(call.done(), line.n, options.norm, false);
+    const Tensor x = as_real("rfft", given);
+    return r2c(x, Line("rfft", x, options), options.norm, false);
 }
 
 Tensor irfft(const Tensor& given, Options options) {
     static const OpRef op("fft_c2r");
-    Tensor x = as_complex("irfft", given);
+    const Tensor x = as_complex("irfft", given);
     const Line line("irfft", x, options);
     const std::int64_t n = options.n == -1 ? 2 * (line.n - 1) : line.n;
     if (n < 1) {
         throw ArgumentError(fmt::format("irfft: n is {}; at least 1 is needed (axis {} of {})", n,
                                         line.axis, x.shape().str()));
     }
-    x = fitted(x, line.axis, n / 2 + 1);
     const Operand operand(x);
     Call call(op);
     call.arg(operand).arg(std::int64_t{line.axis}).arg(n);
-    return scaled(call.done(), n, options.norm, true);
+    return call.arg(factor(n, options.norm, true)).done();
 }
 
 Tensor fftn(const Tensor& x, const OptionsN& options) {
     const Lines lines("fftn", x, options);
-    Tensor out = as_complex("fftn", x);
+    if (lines.count() == 0) return as_complex("fftn", x);
+    Tensor out = x;
     for (int i = lines.count(); i-- > 0;) out = fft(out, lines.at(i, options.norm));
     return out;
 }

@@ -259,31 +259,35 @@ LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 15, 16, 30, 31, 37, 64, 74, 97, 100, 
 
 
 def fft_c2c(c, dtype):
-    shapes = [((n,), 0) for n in LENGTHS] + [((3, 8), 1), ((8, 3), 0), ((2, 12, 11), 1), ((0, 4), 1), ((2, 0), 0)]
+    shapes = [((n,), 0, n) for n in LENGTHS] + [((3, 8), 1, 8), ((8, 3), 0, 8), ((2, 12, 11), 1, 12), ((0, 4), 1, 4), ((3, 8), 1, 5), ((3, 8), 0, 14)]
     for inverse in (False, True):
-        for shape, axis in shapes:
+        for shape, axis, n in shapes:
             x = c.drawn(dtype, shape)
-            got = c.run(dtype, [x], [axis, inverse], [(dtype, shape)])
+            wanted = (np.fft.ifft if inverse else np.fft.fft)(to_wide(x), n, axis)
+            got = c.run(dtype, [x], [axis, n, inverse, 1.0 / n if inverse else 1.0], [(dtype, wanted.shape)])
             if got:
-                wanted = (np.fft.ifft if inverse else np.fft.fft)(to_wide(x), axis=axis) if shape[axis] else x
-                c.close(dtype, "%s along %d" % (shape, axis), got[0], wanted, math.sqrt(max(shape)))
+                c.close(dtype, "%d of %s along %d" % (n, shape, axis), got[0], wanted, math.sqrt(n))
+        got = c.run(dtype, [c.drawn(dtype, (2, 0))], [1, 0, inverse, 1.0], [(dtype, (2, 0))])
+        if got:
+            c.close(dtype, "of none", got[0], np.zeros((2, 0)))
 
 
 def fft_r2c(c, dtype):
-    for shape, axis in [((n,), 0) for n in LENGTHS] + [((3, 8), 1), ((8, 3), 0), ((2, 9, 11), 1), ((0, 4), 1)]:
-        x = c.drawn(dtype, shape)
-        wanted = np.fft.rfft(to_wide(x), axis=axis)
-        got = c.run(dtype, [x], [axis], [(WIDE[dtype], wanted.shape)])
-        if got:
-            c.close(dtype, "%s along %d" % (shape, axis), got[0], wanted, math.sqrt(max(shape)))
+    for full in (False, True):
+        for shape, axis, n in [((n,), 0, n) for n in LENGTHS] + [((3, 8), 1, 8), ((8, 3), 0, 8), ((2, 9, 11), 1, 9), ((0, 4), 1, 4), ((3, 8), 1, 5), ((3, 8), 0, 14)]:
+            x = c.drawn(dtype, shape)
+            wanted = (np.fft.fft if full else np.fft.rfft)(to_wide(x), n, axis)
+            got = c.run(dtype, [x], [axis, n, full, 1.0], [(WIDE[dtype], wanted.shape)])
+            if got:
+                c.close(dtype, "%d of %s along %d" % (n, shape, axis), got[0], wanted, math.sqrt(n))
 
 
 def fft_c2r(c, dtype):
     for n in LENGTHS:
-        for shape, axis in (((n // 2 + 1,), 0), ((2, n // 2 + 1, 3), 1)):
+        for shape, axis in (((n // 2 + 1,), 0), ((2, n // 2 + 1, 3), 1), ((7, 2), 0)):
             x = c.drawn(dtype, shape)
             wanted = np.fft.irfft(to_wide(x), n, axis=axis)
-            got = c.run(dtype, [x], [axis, n], [(REAL[dtype], wanted.shape)])
+            got = c.run(dtype, [x], [axis, n, 1.0 / n], [(REAL[dtype], wanted.shape)])
             if got:
                 c.close(dtype, "%d of %s along %d" % (n, shape, axis), got[0], wanted, math.sqrt(n))
 

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 import lazuli as lz
+import oracle_linalg
 from oracle_formulas import FORMULAS
 
 OPS = {op.name: op for op in lz.ops()}
-NOT_CALLED = {"constant", "view", "custom_call", "part"}  # `full`, every movement, functions of C++ programs, several results
+LINEAR = set(oracle_linalg.OPS)  # test_linalg.py
+BODIES = {"argument", "loop", "cond", "while_loop"}  # recorded from functions of C++ programs
+# `full`, every movement, functions of C++ programs, several results
+NOT_CALLED = LINEAR | BODIES | {"constant", "view", "custom_call", "part"}
 
 # Ops that Python calls as numpy does and not as their record says.
 FORMS = {

@@ -326,14 +326,16 @@ void transform_lines(const EvalArgs& args, const Line& line) {
 template <class R>
 struct ComplexLine {
     std::int64_t size;
+    std::int64_t given;  // elements that there are
     bool inverse;
+    R scale;
 
     void load(const EvalArgs& args, std::int64_t from, std::int64_t step, std::int64_t count,
               Number<R>* rows) const {
         const Number<R>* in = args.inputs[0].as<Number<R>>() + from;
         for (std::int64_t j = 0; j < size; ++j) {
             for (std::int64_t i = 0; i < count; ++i) {
-                const Number<R> x = in[j * step + i];
+                const Number<R> x = j < given ? in[j * step + i] : Number<R>{0, 0};
                 rows[i * size + j] = inverse ? Number<R>{x.im, x.re} : x;
             }
         }
@@ -341,11 +343,10 @@ struct ComplexLine {
     void store(const EvalArgs& args, std::int64_t to, std::int64_t step, std::int64_t count,
                const Number<R>* rows) const {
         Number<R>* out = args.result<Number<R>>() + to;
-        const R scale = inverse ? R(1) / static_cast<R>(size) : R(1);
         for (std::int64_t j = 0; j < size; ++j) {
             for (std::int64_t i = 0; i < count; ++i) {
-                const Number<R> x = rows[i * size + j];
-                out[j * step + i] = inverse ? Number<R>{x.im * scale, x.re * scale} : x;
+                const Number<R> x = rows[i * size + j] * scale;
+                out[j * step + i] = inverse ? Number<R>{x.im, x.re} : x;
             }
         }
     }
@@ -356,21 +357,30 @@ struct ComplexLine {
 template <class R>
 struct RealLine {
     std::int64_t n;
+    std::int64_t given;  // elements that there are
+    bool full;           // whether mirror images are wanted too
+    R scale;
     std::int64_t size;                  // n / 2, or n where it is odd
     std::vector<Number<R>> turns = {};  // exp(-2 pi i k / n), where n is even
 
-    explicit RealLine(std::int64_t length)
-        : n(length), size(length % 2 == 0 ? length / 2 : length) {
+    RealLine(std::int64_t length, std::int64_t there, bool all, R factor)
+        : n(length),
+          given(there),
+          full(all),
+          scale(factor),
+          size(length % 2 == 0 ? length / 2 : length) {
         for (std::int64_t k = 0; k <= size && size != n; ++k) turns.push_back(root<R>(k, n));
     }
     void load(const EvalArgs& args, std::int64_t from, std::int64_t step, std::int64_t count,
               Number<R>* rows) const {
         const R* in = args.inputs[0].as<R>() + from;
+        const auto at = [&](std::int64_t j, std::int64_t i) {
+            return j < given ? in[j * step + i] : R(0);
+        };
         for (std::int64_t j = 0; j < size; ++j) {
             for (std::int64_t i = 0; i < count; ++i) {
                 rows[i * size + j] =
-                    size == n ? Number<R>{in[j * step + i], 0}
-                              : Number<R>{in[2 * j * step + i], in[(2 * j + 1) * step + i]};
+                    size == n ? Number<R>{at(j, i), 0} : Number<R>{at(2 * j, i), at(2 * j + 1, i)};
             }
         }
     }
@@ -381,20 +391,24 @@ struct RealLine {
             for (std::int64_t i = 0; i < count; ++i) {
                 const Number<R>* z = rows + i * size;
                 if (size == n) {
-                    out[k * step + i] = z[k];
+                    out[k * step + i] = z[k] * scale;
                     continue;
                 }
                 const Number<R> one = z[k == size ? 0 : k];
                 const Number<R> other = conjugate(z[k == 0 ? 0 : size - k]);
                 const Number<R> even = (one + other) * R(0.5);
                 const Number<R> odd = turned(one - other) * R(0.5);
-                out[k * step + i] = even + odd * turns[static_cast<std::size_t>(k)];
+                out[k * step + i] = (even + odd * turns[static_cast<std::size_t>(k)]) * scale;
             }
         }
         // What mirrors itself is real.
         for (std::int64_t i = 0; i < count; ++i) {
             out[i].im = 0;
             if (n % 2 == 0) out[n / 2 * step + i].im = 0;
+        }
+        for (std::int64_t k = n / 2 + 1; full && k < n; ++k) {
+            for (std::int64_t i = 0; i < count; ++i)
+                out[k * step + i] = conjugate(out[(n - k) * step + i]);
         }
     }
 };
@@ -403,18 +417,22 @@ struct RealLine {
 template <class R>
 struct InverseRealLine {
     std::int64_t n;
+    std::int64_t given;  // frequencies that there are
+    R scale;
     std::int64_t size;
     std::vector<Number<R>> turns = {};
 
-    explicit InverseRealLine(std::int64_t length)
-        : n(length), size(length % 2 == 0 ? length / 2 : length) {
+    InverseRealLine(std::int64_t length, std::int64_t there, double factor)
+        : n(length), given(there), size(length % 2 == 0 ? length / 2 : length) {
+        // Half as many numbers are half the sum.
+        scale = static_cast<R>(size == n ? factor : 2 * factor);
         for (std::int64_t k = 0; k <= size && size != n; ++k) turns.push_back(root<R>(k, n));
     }
     void load(const EvalArgs& args, std::int64_t from, std::int64_t step, std::int64_t count,
               Number<R>* rows) const {
         const Number<R>* in = args.inputs[0].as<Number<R>>() + from;
         const auto at = [&](std::int64_t k, std::int64_t i) {
-            Number<R> x = in[k * step + i];
+            Number<R> x = k < given ? in[k * step + i] : Number<R>{0, 0};
             if (k == 0 || 2 * k == n) x.im = 0;
             return x;
         };
@@ -438,7 +456,6 @@ struct InverseRealLine {
     void store(const EvalArgs& args, std::int64_t to, std::int64_t step, std::int64_t count,
                const Number<R>* rows) const {
         R* out = args.result<R>() + to;
-        const R scale = R(1) / static_cast<R>(size);
         for (std::int64_t j = 0; j < size; ++j) {
             for (std::int64_t i = 0; i < count; ++i) {
                 const Number<R> x = rows[i * size + j];  // parts exchanged
@@ -462,26 +479,31 @@ void by_precision(DType dtype, F&& f) {
     }
 }
 
-std::int64_t length_of(const TensorSpec& spec, const EvalArgs& args) {
-    return spec.shape[static_cast<int>(args.attrs.integer(0))];
+/// Elements along the axis that there are.
+std::int64_t given(const EvalArgs& args) {
+    return args.inputs[0].spec->shape[static_cast<int>(args.attrs.integer(0))];
 }
 
 void run_c2c(const EvalArgs& args) {
     by_precision(args.spec->dtype, [&]<class R>() {
         transform_lines<R>(args,
-                           ComplexLine<R>{length_of(*args.spec, args), args.attrs.boolean(1)});
+                           ComplexLine<R>{args.attrs.integer(1), given(args), args.attrs.boolean(2),
+                                          static_cast<R>(args.attrs.real(3))});
     });
 }
 
 void run_r2c(const EvalArgs& args) {
     by_precision(args.spec->dtype, [&]<class R>() {
-        transform_lines<R>(args, RealLine<R>(length_of(*args.inputs[0].spec, args)));
+        transform_lines<R>(args,
+                           RealLine<R>(args.attrs.integer(1), given(args), args.attrs.boolean(2),
+                                       static_cast<R>(args.attrs.real(3))));
     });
 }
 
 void run_c2r(const EvalArgs& args) {
     by_precision(args.spec->dtype, [&]<class R>() {
-        transform_lines<R>(args, InverseRealLine<R>(args.attrs.integer(1)));
+        transform_lines<R>(
+            args, InverseRealLine<R>(args.attrs.integer(1), given(args), args.attrs.real(2)));
     });
 }
 
