@@ -24,6 +24,9 @@ std::vector<OpDef> random();
 std::vector<OpDef> composites();
 std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
+std::vector<OpDef> scan();
+std::vector<OpDef> sorting();
+std::vector<OpDef> placing();
 std::vector<OpDef> custom();
 
 }  // namespace lazuli::ops

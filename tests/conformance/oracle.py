@@ -46,12 +46,14 @@ from oracle_dtypes import COMPLEX, DTYPES, FLOATS, INTEGERS, NUMPY, PART, narrow
 SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not have",
            "part": "is checked with the ops that have several results"}
 
-RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
+RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather",
+       "take_along_axis", "dynamic_slice", "dynamic_update_slice", "blit", "stack"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right", "floor", "ceil", "trunc", "round", "sign", "square",
-         "reciprocal"}
+         "reciprocal", "cummax", "cummin", "sort", "argsort", "argtopk", "searchsorted"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
-SUMS = {"sum", "mean", "dot_general", "convolution"}
+SUMS = {"sum", "mean", "dot_general", "convolution", "cumsum", "cumprod", "scatter"}
+PICKING = {"take_along_axis", "scatter", "dynamic_slice", "dynamic_update_slice"}  # positions are the last operand
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite"}
 # Of complex operands these work part by part, or have a stated result, so infinities and NaN are checked too.
 COMPLEX_EDGES = {"add", "sub", "neg", "abs", "eq", "ne", "select"}
@@ -325,6 +327,21 @@ class Oracle:
         inputs = [(data, self.any_bits(data, (4, 3))), (index, np.arange(first, 4).astype(NUMPY[index]))]
         return cases + [self.make_case(op, "all positions", inputs, [0], row=row, column=dtype)]
 
+    def picking_cases(self, op, dtype, row=None):
+        """As gather_cases. Complex numbers of every size are left out: numpy and C multiply infinities differently."""
+        low, high = op["sample"]
+        data, index = (dtype, "i64") if row else ("f32", dtype)
+        draw = (lambda s: self.sampled(data, s, -4, 4)) if data in COMPLEX else (lambda s: self.any_bits(data, s))
+        cases = []
+        for c in op["cases"]:
+            shapes, attrs = c["inputs"], c["attrs"]
+            if data in COMPLEX and attrs[-1:] in (["min"], ["max"]):
+                continue
+            inputs = [(data, draw(s)) for s in shapes[:-1]] + [(index, self.sampled(index, shapes[-1], low, high))]
+            cases.append(self.make_case(op, "x".join(map(str, shapes)), inputs, attrs, row=row, column=dtype)._replace(
+                mode=mode_of(op, data)))
+        return cases
+
     def random_cases(self, op, dtype):
         keys = [0, 1, 2**64 - 1, 0x0370734413198A2E] + [int(k) for k in self.random.integers(0, 2**63, 3)]
         cases = []
@@ -347,6 +364,8 @@ class Oracle:
             own = {"constant": self.constant_cases, "cast": self.cast_cases, "bitcast": self.bitcast_cases, "iota": self.iota_cases, "gather": self.gather_cases}
             if name.startswith("random_"):  # the record's type is the key's
                 make, dtypes = self.random_cases, INTEGERS if name == "random_bits" else FLOATS
+            elif name in PICKING:
+                make, dtypes = self.picking_cases, op["dtypes"]
             else:
                 make, dtypes = own.get(name, self.elementwise_cases if op["elementwise"] else self.listed_cases), op["dtypes"]
             started = time.time()
@@ -355,6 +374,9 @@ class Oracle:
             if name == "gather":
                 for dtype in DTYPES:
                     self.check_cases(self.gather_cases(op, dtype, "gather elements"))
+            if name in PICKING:
+                for dtype in DTYPES:
+                    self.check_cases(self.picking_cases(op, dtype, name + " elements"))
             if self.verbose:
                 print("%-16s %6d checks  %5.2f s" % (name, sum(self.counts[name].values()), time.time() - started), flush=True)
 
@@ -605,6 +627,11 @@ def special_rows(name, dtype):
         # not in f64: how a sum that overflows on its way ends depends on the order
         more = [("large", large, [[1], False])] if dtype not in ("f64", "c128") else []
         return [("special rows", rows, [[1], False])] + more
+    if name in ("sort", "argsort", "cummax", "cummin", "cumsum"):
+        both = [("special rows, %s" % flag, rows, [1, flag]) for flag in (False, True)]
+        return both + [("special columns", np.asarray(rows.T, order="C"), [0, False])] if dtype not in COMPLEX else both
+    if name == "argtopk":
+        return [("special rows, %s" % flag, rows, [3, 1, flag]) for flag in (False, True)]
     if name == "softmax":
         return [("special rows", rows, [1]), ("large", large, [1])]
     if name in ("layer_norm", "rms_norm"):
@@ -667,11 +694,11 @@ def result_dtype(name, dtypes):
         return "bool"
     if name == "abs":
         return PART.get(dtypes[0], dtypes[0])
-    if name == "argmax":
+    if name in ("argmax", "argsort", "argtopk", "searchsorted"):
         return "i64"
-    if name == "sum" and dtypes[0] in ["bool"] + INTEGERS:
+    if name in ("sum", "cumsum", "cumprod") and dtypes[0] in ["bool"] + INTEGERS:
         return "u64" if dtypes[0][0] == "u" else "i64"
-    return dtypes[0] if name == "gather" else dtypes[-1]
+    return dtypes[0] if name == "gather" or name in PICKING else dtypes[-1]
 
 
 def mode_of(op, dtype):

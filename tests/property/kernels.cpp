@@ -143,7 +143,8 @@ bool close(const Scalar& a, const Scalar& b, DType dtype, double depth) {
 
 /// Whether a small difference of floats may become a large one.
 bool has_jumps(const Program& program) {
-    static const std::set<std::string_view> jumps{"eq", "ne", "lt", "le", "gt", "ge", "argmax"};
+    static const std::set<std::string_view> jumps{
+        "eq", "ne", "lt", "le", "gt", "ge", "argmax", "argsort", "argtopk", "searchsorted"};
     for (std::size_t i = 0; i < program.size(); ++i) {
         const Operation operation = program.operation(i);
         if (jumps.contains(operation.def().name)) return true;

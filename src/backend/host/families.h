@@ -13,7 +13,10 @@ namespace lazuli::backend::host {
 using Family = std::vector<std::pair<std::string_view, HostKernel>>;
 
 Family parts();
+Family scans();
+Family sorting();
+Family placing();
 
-inline constexpr Family (*kFamilies[])() = {parts};
+inline constexpr Family (*kFamilies[])() = {parts, scans, sorting, placing};
 
 }  // namespace lazuli::backend::host
