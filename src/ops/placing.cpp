@@ -238,7 +238,7 @@ Value spread(ProgramBuilder& builder, Value v, const Shape& x, Ints starts, cons
 
 Value build_blit(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
     if (in[1].shape().numel() == 0) return in[0];
-    const Shape& x = in[0].shape();
+    const Shape x = in[0].shape();  // a copy: values move while operations are added
     const Ints starts = args.attrs.list(0);
     const Ints steps = args.attrs.list(1);
     const Value there = builder.constant(true, {DType::boolean, in[1].shape()});

@@ -192,8 +192,12 @@ class Scan {
     void scan_wide(const Unit& u) {
         Total total[kWide];
         for (std::int64_t j = 0; j < u.width; ++j)
-            total[j] = blocks_ > 1 ? before(u)[j] : S::start();
-        for (std::int64_t k = 0; k < u.length; ++k) {
+            total[j] = blocks_ > 1 ? before(u)[j] : static_cast<Total>(in_[u.first + j]);
+        // The first element of a line stands as it is: a complex 1 times infinity does not.
+        if (blocks_ == 1) {
+            for (std::int64_t j = 0; j < u.width; ++j) out_[u.first + j] = convert<Out>(total[j]);
+        }
+        for (std::int64_t k = blocks_ == 1 ? 1 : 0; k < u.length; ++k) {
             const std::int64_t at = u.first + k * step_;
             for (std::int64_t j = 0; j < u.width; ++j) {
                 total[j] = S::join(total[j], static_cast<Total>(in_[at + j]));
@@ -209,12 +213,13 @@ class Scan {
         std::int64_t length = 0;
         for (int j = 0; j < kSide; ++j) {
             const Unit u = unit(first + j);
-            total[j] = blocks_ > 1 ? *before(u) : S::start();
+            total[j] = blocks_ > 1 ? *before(u) : static_cast<Total>(in_[u.first]);
             in[j] = in_ + u.first;
             out[j] = out_ + u.first;
             length = u.length;
+            if (blocks_ == 1) *out[j] = convert<Out>(total[j]);
         }
-        for (std::int64_t k = 0; k < length; ++k) {
+        for (std::int64_t k = blocks_ == 1 ? 1 : 0; k < length; ++k) {
             const std::int64_t at = reverse_ ? -k : k;
 #pragma GCC unroll 8
             for (int j = 0; j < kSide; ++j) {
