@@ -48,6 +48,25 @@ enum class Activation : std::uint8_t {
 /// The names of the activations, in their order.
 inline constexpr std::string_view kActivationNames[] = {"none", "relu", "sigmoid", "tanh", "gelu"};
 
+/// Where a value stands in a sorted sequence that has equal elements.
+enum class Side : std::uint8_t {
+    left,   ///< Before them.
+    right,  ///< Behind them.
+};
+/// The names of the sides, in their order.
+inline constexpr std::string_view kSideNames[] = {"left", "right"};
+
+/// What scatter makes of an element and an update.
+enum class Scatter : std::uint8_t {
+    set,  ///< The update.
+    add,  ///< Their sum.
+    mul,  ///< Their product.
+    min,  ///< The smaller one.
+    max,  ///< The larger one.
+};
+/// The names of the ways to scatter, in their order.
+inline constexpr std::string_view kScatterNames[] = {"set", "add", "mul", "min", "max"};
+
 /// The axis counted from the front; IndexError naming `op` where a tensor of this shape has no such
 /// axis.
 std::int64_t ensure_axis(std::string_view op, Axis axis, const Shape& shape);

@@ -26,6 +26,31 @@ Tensor concat(std::span<const Tensor> tensors, Axis axis = 0);
 inline Tensor concat(std::initializer_list<Tensor> tensors, Axis axis = 0) {
     return concat(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
 }
+/// Tensors joined along a new axis.
+Tensor stack(std::span<const Tensor> tensors, Axis axis = 0);
+/// Tensors joined along a new axis.
+inline Tensor stack(std::initializer_list<Tensor> tensors, Axis axis = 0) {
+    return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
+}
+/// The largest elements along an axis, or the smallest.
+struct TopK {
+    Tensor values;   ///< The elements, the foremost first.
+    Tensor indices;  ///< Their positions along the axis; i64.
+};
+/// The `k` largest elements along an axis, or the smallest, with their positions: see argtopk.
+TopK topk(const Tensor& x, std::int64_t k, Axis axis = -1, bool largest = true);
+/// Positions of the elements that are not 0, row-major: one tensor of i64 a dimension. How many
+/// there are depends on the values, so this evaluates. ArgumentError for a tensor of rank 0.
+std::vector<Tensor> nonzero(const Tensor& x);
+/// The different elements of a tensor.
+struct Unique {
+    Tensor values;   ///< Each once, ascending; every NaN is one, behind all numbers.
+    Tensor inverse;  ///< For each element of the tensor the position of its value; i64, lazy.
+    Tensor counts;   ///< How often each value is there; i64, lazy.
+};
+/// The different elements of a tensor, whatever its shape. How many there are depends on the
+/// values, so this evaluates. 0 and -0 are one value. DTypeError for complex numbers.
+Unique unique(const Tensor& x);
 /// The position along an axis: 0, 1, 2, ...
 Tensor iota(Shape shape, Axis axis = 0, DType dtype = DType::i64);
 /// A host function that was registered by name.

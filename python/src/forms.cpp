@@ -96,12 +96,7 @@ PyObject* concatenate(const Function& self, Objects o) {
 PyObject* stack(const Function& self, Objects o) {
     std::vector<Tensor> tensors = several(self, o[0]);
     const std::int64_t axis = to_integer(asker(self, 1), o[1]);
-    const Tensor head = tensors[0];
-    for (Tensor& x : tensors) {
-        ensure_same_shape(self.name, head.spec(), x.spec());
-        x = x.unsqueeze(axis);
-    }
-    return wrap(concat(tensors, axis));
+    return wrap(lazuli::stack(tensors, axis));
 }
 
 PyObject* split(const Function& self, Objects o) {

@@ -67,16 +67,27 @@ template <>
 struct Argument<Tensor> : Made<Tensor> {  // one that may be left out
     Argument(const Asker& a, PyObject* o) : Made{o == Py_None ? Tensor() : to_tensor(a, o)} {}
 };
+/// One of a fixed list, by its name.
+template <class E>
+E find_choice(const Asker& asker, std::span<const std::string_view> names, PyObject* object) {
+    const std::string text(to_text(asker, object));
+    const auto at = std::ranges::find(names, text);
+    if (at == names.end())
+        throw ArgumentError(fmt::format("{}: there is no {} '{}' (there are: {})", asker.op,
+                                        asker.param, text, fmt::join(names, ", ")));
+    return static_cast<E>(at - names.begin());
+}
 template <>
 struct Argument<Activation> : Made<Activation> {
-    Argument(const Asker& a, PyObject* o) : Made{find(a, to_text(a, o))} {}
-    static Activation find(const Asker& asker, std::string_view text) {
-        const auto* at = std::ranges::find(kActivationNames, text);
-        if (at == std::end(kActivationNames))
-            throw ArgumentError(fmt::format("{}: there is no activation '{}' (there are: {})",
-                                            asker.op, text, fmt::join(kActivationNames, ", ")));
-        return static_cast<Activation>(at - std::begin(kActivationNames));
-    }
+    Argument(const Asker& a, PyObject* o) : Made{find_choice<Activation>(a, kActivationNames, o)} {}
+};
+template <>
+struct Argument<Side> : Made<Side> {
+    Argument(const Asker& a, PyObject* o) : Made{find_choice<Side>(a, kSideNames, o)} {}
+};
+template <>
+struct Argument<Scatter> : Made<Scatter> {
+    Argument(const Asker& a, PyObject* o) : Made{find_choice<Scatter>(a, kScatterNames, o)} {}
 };
 
 template <class T>

@@ -277,7 +277,7 @@ std::function<bool(const std::string&)> chosen_by(const std::string& filter) {
 using Family = std::vector<Group> (*)(const Setup&);
 // Costs come first, and recording first among them: while a process has one thread, recording is
 // faster, and the first kernel brings others.
-constexpr Family kFamilies[] = {cost_groups, kernel_groups, product_groups};
+constexpr Family kFamilies[] = {cost_groups, kernel_groups, product_groups, data_groups};
 
 /// The cases that were asked for, and those they are compared with.
 std::vector<Group> groups_for(const Setup& setup) {

@@ -65,6 +65,7 @@ Tensor drawn(std::uint64_t seed, const Shape& shape, DType dtype);
 std::vector<Group> kernel_groups(const Setup& setup);
 std::vector<Group> product_groups(const Setup& setup);
 std::vector<Group> cost_groups(const Setup& setup);
+std::vector<Group> data_groups(const Setup& setup);
 
 /// How long a work takes.
 class Clock {

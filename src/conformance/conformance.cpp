@@ -162,6 +162,11 @@ std::vector<std::vector<DType>> operand_types(const OpDef& def, std::size_t coun
     for (const DType first : {f32, i64, DType::boolean, c128, bf16}) {
         types[0] = first;
         out.push_back(types);
+        // Updates have the type of what they are put into; positions come last.
+        if (count < 3) continue;
+        std::vector<DType> put(count, first);
+        put.back() = dtype;
+        out.push_back(std::move(put));
     }
     return out;
 }

@@ -25,6 +25,9 @@ void lazuli_install_ops() {
         linalg_spectral,   //
         linalg_solve,      //
         fourier,           //
+        scan,              //
+        sorting,           //
+        placing,           //
         custom,            //
         elementwise_more,  //
         complex_parts,     //

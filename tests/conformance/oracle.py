@@ -50,14 +50,17 @@ SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not ha
            "part": "is checked with the ops that have several results",
            **dict.fromkeys(("argument", "loop", "cond", "while_loop"), "has bodies; see tests/backend/control_test.cpp")}
 
-RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather"}
+RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather",
+       "take_along_axis", "dynamic_slice", "dynamic_update_slice", "blit", "stack"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right", "floor", "ceil", "trunc", "round", "sign", "square",
-         "reciprocal", "min", "argmin", "any", "all", "fmax", "fmin", "clamp", "nextafter", "real", "imag", "conj"}
+         "reciprocal", "min", "argmin", "any", "all", "fmax", "fmin", "clamp", "nextafter", "real", "imag", "conj",
+         "cummax", "cummin", "sort", "argsort", "argtopk", "searchsorted"}
 STORED = {"nextafter"}  # formulas that want the numbers as they are stored
 REAL_PART = {"abs", "real", "imag", "var", "std"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
-SUMS = {"sum", "mean", "dot_general", "convolution", "prod"}
+SUMS = {"sum", "mean", "dot_general", "convolution", "prod", "cumsum", "cumprod", "scatter"}
+PICKING = {"take_along_axis", "scatter", "dynamic_slice", "dynamic_update_slice"}  # positions are the last operand
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "any", "all",
                "random_bernoulli"}
 # Of complex operands these work part by part, or have a stated result, so infinities and NaN are checked too.
@@ -332,6 +335,21 @@ class Oracle:
         inputs = [(data, self.any_bits(data, (4, 3))), (index, np.arange(first, 4).astype(NUMPY[index]))]
         return cases + [self.make_case(op, "all positions", inputs, [0], row=row, column=dtype)]
 
+    def picking_cases(self, op, dtype, row=None):
+        """As gather_cases. Complex numbers of every size are left out: numpy and C multiply infinities differently."""
+        low, high = op["sample"]
+        data, index = (dtype, "i64") if row else ("f32", dtype)
+        draw = (lambda s: self.sampled(data, s, -4, 4)) if data in COMPLEX else (lambda s: self.any_bits(data, s))
+        cases = []
+        for c in op["cases"]:
+            shapes, attrs = c["inputs"], c["attrs"]
+            if data in COMPLEX and attrs[-1:] in (["min"], ["max"]):
+                continue
+            inputs = [(data, draw(s)) for s in shapes[:-1]] + [(index, self.sampled(index, shapes[-1], low, high))]
+            cases.append(self.make_case(op, "x".join(map(str, shapes)), inputs, attrs, row=row, column=dtype)._replace(
+                mode=mode_of(op, data)))
+        return cases
+
     def random_cases(self, op, dtype):
         keys = [0, 1, 2**64 - 1, 0x0370734413198A2E] + [int(k) for k in self.random.integers(0, 2**63, 3)]
         cases = []
@@ -366,6 +384,8 @@ class Oracle:
             if name.startswith("random_"):  # the record's type is the key's
                 own_types = {"random_bits": INTEGERS, "random_bernoulli": ["bool"], "random_permutation": ["i64"]}
                 make, dtypes = self.random_cases, own_types.get(name, FLOATS)
+            elif name in PICKING:
+                make, dtypes = self.picking_cases, op["dtypes"]
             else:
                 make, dtypes = own.get(name, self.elementwise_cases if op["elementwise"] else self.listed_cases), op["dtypes"]
             started = time.time()
@@ -374,6 +394,9 @@ class Oracle:
             if name == "gather":
                 for dtype in DTYPES:
                     self.check_cases(self.gather_cases(op, dtype, "gather elements"))
+            if name in PICKING:
+                for dtype in DTYPES:
+                    self.check_cases(self.picking_cases(op, dtype, name + " elements"))
             if self.verbose:
                 print("%-16s %6d checks  %5.2f s" % (name, sum(self.counts[name].values()), time.time() - started), flush=True)
 
@@ -643,6 +666,11 @@ def special_rows(name, dtype):
         # not in f64: how a sum that overflows on its way ends depends on the order
         more = [("large", large, [[1], False])] if dtype not in ("f64", "c128") else []
         return [("special rows", rows, [[1], False])] + more
+    if name in ("sort", "argsort", "cummax", "cummin", "cumsum"):
+        both = [("special rows, %s" % flag, rows, [1, flag]) for flag in (False, True)]
+        return both + [("special columns", np.asarray(rows.T, order="C"), [0, False])] if dtype not in COMPLEX else both
+    if name == "argtopk":
+        return [("special rows, %s" % flag, rows, [3, 1, flag]) for flag in (False, True)]
     if name == "softmax":
         return [("special rows", rows, [1]), ("large", large, [1])]
     if name in ("layer_norm", "rms_norm"):
@@ -705,13 +733,13 @@ def result_dtype(name, dtypes):
         return "bool"
     if name in REAL_PART:
         return PART.get(dtypes[0], dtypes[0])
-    if name in ("argmax", "argmin", "count_nonzero", "random_categorical", "random_permutation"):
+    if name in ("argmax", "argmin", "count_nonzero", "random_categorical", "random_permutation", "argsort", "argtopk", "searchsorted"):
         return "i64"
     if name == "popcount":
         return "u8"
-    if name in ("sum", "prod") and dtypes[0] in ["bool"] + INTEGERS:
+    if name in ("sum", "prod", "cumsum", "cumprod") and dtypes[0] in ["bool"] + INTEGERS:
         return "u64" if dtypes[0][0] == "u" else "i64"
-    return dtypes[0] if name == "gather" else dtypes[-1]
+    return dtypes[0] if name == "gather" or name in PICKING else dtypes[-1]
 
 
 def mode_of(op, dtype):

@@ -406,6 +406,72 @@ def attention(q, k, v, mask, scale, causal):
     return np.matmul(softmax(scores, -1), v)
 
 
+def scanned(x, axis, reverse, combine):
+    """What `combine` makes of the elements so far, one position after the other."""
+    rows = np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0)
+    out = np.empty_like(rows)
+    for k in range(len(rows)):
+        out[k] = rows[k] if k == 0 else combine(out[k - 1], rows[k])
+    out = np.moveaxis(out, 0, axis)
+    return np.flip(out, axis) if reverse else out
+
+
+def summed(x):
+    """As the type that sums have."""
+    return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64) if x.dtype.kind in "biu" else x
+
+
+def order(x, axis, descending):
+    """Positions in sorted order; numpy sorts stably, with NaN last. Sorted backwards from the end, ties stay as they are."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+
+
+def searched(sequence, values, side):
+    """The halving of the op's page, one value at a time: it says what an unsorted sequence gives, too."""
+    def behind(a, b):  # whether a stands behind b
+        return (b < a) or (a != a and b == b)
+
+    def find(value):
+        low, high = 0, len(sequence)
+        while low < high:
+            middle = (low + high) // 2
+            up = not behind(sequence[middle], value) if side == "right" else behind(value, sequence[middle])
+            low, high = (middle + 1, high) if up else (low, middle)
+        return low
+
+    return np.array([find(v) for v in values.reshape(-1)], np.int64).reshape(values.shape)
+
+
+SCATTER = {"set": lambda a, b: b, "add": np.add, "mul": np.multiply, "min": minimum, "max": maximum}
+
+
+def scatter(x, updates, positions, axis, mode):
+    out = np.array(x)
+    for at in np.ndindex(*positions.shape):
+        to = at[:axis] + (int(positions[at]),) + at[axis + 1:]
+        out[to] = SCATTER[mode](out[to], updates[at])
+    return out
+
+
+def box_at(x, starts, sizes):
+    counted = [int(s) + n if s < 0 else int(s) for s, n in zip(starts, x.shape)]
+    first = [min(max(s, 0), n - size) for s, n, size in zip(counted, x.shape, sizes)]
+    return tuple(slice(f, f + size) for f, size in zip(first, sizes))
+
+
+def put_box(x, box, y):
+    out = np.array(x)
+    out[box] = y
+    return out
+
+
+def blit(x, y, starts, steps):
+    grids = np.ix_(*[[start + k * step for k in range(n)] for start, step, n in zip(starts, steps, y.shape)])
+    return put_box(x, tuple(g.astype(np.int64) for g in grids), y)
+
+
 def unfold(x, axis, size, step):
     windows = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return windows[(slice(None),) * axis + (slice(None, None, step),)]
@@ -550,6 +616,20 @@ FORMULAS = {
     "dot_general": lambda i, a, w: dot_general(*i, *a),
     "iota": lambda i, a, w: iota(a[0], *w),
     "gather": lambda i, a, w: gather(*i, a[0]),
+    "cumsum": lambda i, a, w: scanned(summed(i[0]), *a, np.add),
+    "cumprod": lambda i, a, w: scanned(summed(i[0]), *a, np.multiply),
+    "cummax": lambda i, a, w: scanned(i[0], *a, maximum),
+    "cummin": lambda i, a, w: scanned(i[0], *a, minimum),
+    "sort": lambda i, a, w: np.take_along_axis(i[0], order(i[0], *a), a[0]),
+    "argsort": lambda i, a, w: order(i[0], *a),
+    "argtopk": lambda i, a, w: np.take(order(i[0], a[1], a[2]), np.arange(a[0]), axis=a[1]),
+    "searchsorted": lambda i, a, w: searched(*i, a[0]),
+    "take_along_axis": lambda i, a, w: np.take_along_axis(i[0], i[1].astype(np.int64), a[0]),
+    "scatter": lambda i, a, w: scatter(*i, *a),
+    "dynamic_slice": lambda i, a, w: i[0][box_at(i[0], i[1], a[0])],
+    "dynamic_update_slice": lambda i, a, w: put_box(i[0], box_at(i[0], i[2], i[1].shape), i[1]),
+    "blit": lambda i, a, w: blit(*i, *a),
+    "stack": lambda i, a, w: np.stack(i, axis=a[0]),
     "random_bits": lambda i, a, w: random_bits(i[0], *w),
     "random_uniform": lambda i, a, w: random_uniform(i[0], *w),
     "random_normal": lambda i, a, w: random_normal(i[0], *w),
@@ -599,6 +679,9 @@ NOISE = {
     "mul": lambda i, a: np.abs(i[0]) * np.abs(i[1]),
     "sum": lambda i, a: total(np.abs(i[0]), *a),
     "mean": lambda i, a: mean(np.abs(i[0]), *a),
+    "cumsum": lambda i, a: scanned(np.abs(i[0]), *a, np.add),
+    "cumprod": lambda i, a: scanned(np.abs(i[0]), *a, np.multiply),
+    "scatter": lambda i, a: scatter(np.abs(i[0]), np.abs(i[1]), i[2], *a),
     "dot_general": lambda i, a: dot_general(np.abs(i[0]), np.abs(i[1]), *a),
     "convolution": lambda i, a: convolution(np.abs(i[0]), np.abs(i[1]), *a),
     "attention": lambda i, a: np.matmul(np.ones_like(np.matmul(i[0], np.swapaxes(i[1], -1, -2))), np.abs(i[2])),

@@ -193,6 +193,13 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
                 inputs[1] = builder.constant(0, {i32, shape()});
                 values.push_back(inputs[1]);
             }
+            if (def.name == "take_along_axis" || def.name == "scatter") {
+                if (inputs[0].shape().numel() == 0) continue;
+                if (def.name == "scatter") inputs[1] = inputs[0];
+                inputs.back() = builder.constant(0, {i32, inputs[0].shape()});
+                values.push_back(inputs.back());
+            }
+            if (def.name == "dynamic_update_slice") cast_to(inputs[1], inputs[0].dtype());
             const Value made = builder.op(def.name, inputs, attrs, &wanted);
             if (made.shape().numel() > 4096 || made.shape().rank() > 6) {
                 values.push_back(builder.constant(1, {f32, {2}}));  // the large one is left unused

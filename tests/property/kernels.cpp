@@ -155,7 +155,10 @@ bool has_jumps(const Program& program) {
                                                   "all",
                                                   "count_nonzero",
                                                   "nextafter",
-                                                  "random_categorical"};
+                                                  "random_categorical",
+                                                  "argsort",
+                                                  "argtopk",
+                                                  "searchsorted"};
     for (std::size_t i = 0; i < program.size(); ++i) {
         const Operation operation = program.operation(i);
         if (jumps.contains(operation.def().name)) return true;

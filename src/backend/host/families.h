@@ -16,12 +16,18 @@ Family parts();
 Family linalg();
 Family fourier();
 Family positions();
+Family scans();
+Family sorting();
+Family placing();
 
 inline constexpr Family (*kFamilies[])() = {
     parts,      //
     linalg,     //
     fourier,    //
     positions,  //
+    scans,      //
+    sorting,    //
+    placing,    //
 };
 
 }  // namespace lazuli::backend::host

@@ -1,0 +1,415 @@
+// Elements picked and put by position: along an axis, in boxes, side by side.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/eval.h"
+#include "ops/lines.h"
+#include "ops/positions.h"
+#include "ops/table.h"
+#include "ops/values.h"
+
+namespace lazuli::ops {
+
+namespace {
+
+// ---- along an axis
+
+/// The sizes of x and of positions in it agree but along the axis.
+void check_beside(const InferArgs& args, const TensorSpec& positions, std::int64_t axis) {
+    const Shape& x = args.inputs[0]->shape;
+    bool fits = x.rank() == positions.shape.rank();
+    for (int i = 0; fits && i < x.rank(); ++i) fits = i == axis || x[i] == positions.shape[i];
+    if (!fits) {
+        throw ShapeError(
+            fmt::format("{}: {} and positions {} differ in a dimension other than axis {}",
+                        args.op.name, args.inputs[0]->str(), positions.str(), axis),
+            x.str(), positions.shape.str());
+    }
+}
+
+TensorSpec infer_take_along_axis(const InferArgs& args) {
+    check_beside(args, *args.inputs[1], checked_axis(args, 0));
+    return {args.inputs[0]->dtype, args.inputs[1]->shape};
+}
+
+void evaluate_take_along_axis(const EvalArgs& args) {
+    const std::int64_t axis = args.attrs.integer(0);
+    const Lines from = lines_of(args.inputs[0].spec->shape, axis);
+    const Lines to = lines_of(args.spec->shape, axis);
+    const std::vector<std::int64_t> positions =
+        read_positions(args, args.inputs[1], from.size, axis);
+    const std::size_t bytes = size_of(args.spec->dtype);
+    for (std::int64_t i = 0; i < to.count(); ++i) {
+        for (std::int64_t k = 0; k < to.size; ++k) {
+            const std::int64_t at = to.begin(i) + k * to.inner;
+            const std::int64_t picked =
+                from.begin(i) + positions[static_cast<std::size_t>(at)] * from.inner;
+            std::memcpy(args.result<char>() + static_cast<std::size_t>(at) * bytes,
+                        args.inputs[0].as<char>() + static_cast<std::size_t>(picked) * bytes,
+                        bytes);
+        }
+    }
+}
+
+void check_same_type(const InferArgs& args) {
+    if (args.inputs[0]->dtype == args.inputs[1]->dtype) return;
+    throw DTypeError(fmt::format("{}: {} and {} differ in type", args.op.name,
+                                 args.inputs[0]->str(), args.inputs[1]->str()));
+}
+
+TensorSpec infer_scatter(const InferArgs& args) {
+    check_same_type(args);
+    check_beside(args, *args.inputs[2], checked_axis(args, 0));
+    if (!(args.inputs[1]->shape == args.inputs[2]->shape)) {
+        throw ShapeError(fmt::format("scatter: updates {} at positions {}", args.inputs[1]->str(),
+                                     args.inputs[2]->str()),
+                         args.inputs[2]->shape.str(), args.inputs[1]->shape.str());
+    }
+    const auto mode = static_cast<Scatter>(args.attrs.integer(1));
+    if (is_complex(args.inputs[0]->dtype) && (mode == Scatter::min || mode == Scatter::max)) {
+        throw DTypeError(fmt::format("scatter: {} has no order, and no {}", args.inputs[0]->str(),
+                                     kScatterNames[static_cast<std::size_t>(mode)]));
+    }
+    return *args.inputs[0];
+}
+
+void evaluate_scatter(const EvalArgs& args) {
+    const std::int64_t axis = args.attrs.integer(0);
+    const auto mode = static_cast<Scatter>(args.attrs.integer(1));
+    const Lines to = lines_of(args.spec->shape, axis);
+    const Lines from = lines_of(args.inputs[1].spec->shape, axis);
+    const std::vector<std::int64_t> positions = read_positions(args, args.inputs[2], to.size, axis);
+    dispatch(args.spec->dtype, [&]<class T>() {
+        using Total = std::conditional_t<std::is_integral_v<T>, T, Compute<T>>;
+        const auto count = static_cast<std::size_t>(args.spec->shape.numel());
+        std::vector<std::conditional_t<std::is_same_v<Total, bool>, unsigned char, Total>> totals(
+            count);
+        for (std::size_t i = 0; i < count; ++i)
+            totals[i] = static_cast<Total>(args.inputs[0].as<T>()[i]);
+        for (std::int64_t i = 0; i < from.count(); ++i) {
+            for (std::int64_t k = 0; k < from.size; ++k) {
+                const std::int64_t at = from.begin(i) + k * from.inner;
+                const auto to_at = static_cast<std::size_t>(
+                    to.begin(i) + positions[static_cast<std::size_t>(at)] * to.inner);
+                const auto update = static_cast<Total>(args.inputs[1].as<T>()[at]);
+                totals[to_at] = scattered<Total>(mode, static_cast<Total>(totals[to_at]), update);
+            }
+        }
+        for (std::size_t i = 0; i < count; ++i)
+            args.result<T>()[i] = convert<T>(static_cast<Total>(totals[i]));
+    });
+}
+
+// ---- boxes
+
+void check_starts(const InferArgs& args, const TensorSpec& starts) {
+    if (starts.shape == Shape{args.inputs[0]->shape.rank()}) return;
+    throw ShapeError(fmt::format("{}: starts {} for {}: one position a dimension is needed",
+                                 args.op.name, starts.str(), args.inputs[0]->str()),
+                     Shape{args.inputs[0]->shape.rank()}.str(), starts.shape.str());
+}
+
+void check_box(const InferArgs& args, const Shape& box) {
+    const Shape& x = args.inputs[0]->shape;
+    bool fits = box.rank() == x.rank();
+    for (int i = 0; fits && i < x.rank(); ++i) fits = box[i] >= 0 && box[i] <= x[i];
+    if (!fits) {
+        throw ShapeError(
+            fmt::format("{}: no box of {} in {}", args.op.name, box.str(), args.inputs[0]->str()),
+            x.str(), box.str());
+    }
+}
+
+TensorSpec infer_dynamic_slice(const InferArgs& args) {
+    check_starts(args, *args.inputs[1]);
+    const Ints sizes = args.attrs.list(0);
+    check_box(args, sizes);
+    return {args.inputs[0]->dtype, sizes};
+}
+
+void evaluate_dynamic_slice(const EvalArgs& args) {
+    const Shape& x = args.inputs[0].spec->shape;
+    const std::int64_t first = box_offset(args.inputs[1], x, args.spec->shape);
+    const std::size_t bytes = size_of(args.spec->dtype);
+    for_each_offset(args.spec->shape, dense_strides(x), [&](std::int64_t i, std::int64_t at) {
+        std::memcpy(args.result<char>() + static_cast<std::size_t>(i) * bytes,
+                    args.inputs[0].as<char>() + static_cast<std::size_t>(first + at) * bytes,
+                    bytes);
+    });
+}
+
+TensorSpec infer_dynamic_update_slice(const InferArgs& args) {
+    check_same_type(args);
+    check_starts(args, *args.inputs[2]);
+    check_box(args, args.inputs[1]->shape);
+    return *args.inputs[0];
+}
+
+void evaluate_dynamic_update_slice(const EvalArgs& args) {
+    const Shape& x = args.spec->shape;
+    const Shape& box = args.inputs[1].spec->shape;
+    const std::size_t bytes = size_of(args.spec->dtype);
+    if (x.numel() > 0)
+        std::memcpy(args.out, args.inputs[0].data, static_cast<std::size_t>(args.spec->nbytes()));
+    const std::int64_t first = box_offset(args.inputs[2], x, box);
+    for_each_offset(box, dense_strides(x), [&](std::int64_t i, std::int64_t at) {
+        std::memcpy(args.result<char>() + static_cast<std::size_t>(first + at) * bytes,
+                    args.inputs[1].as<char>() + static_cast<std::size_t>(i) * bytes, bytes);
+    });
+}
+
+// ---- blit: where the box lies is known, so it is a choice between two views
+
+TensorSpec infer_blit(const InferArgs& args) {
+    const Shape& x = args.inputs[0]->shape;
+    const Shape& box = args.inputs[1]->shape;
+    const Ints starts = args.attrs.list(0);
+    const Ints steps = args.attrs.list(1);
+    if (args.inputs[0]->dtype != args.inputs[1]->dtype) check_same_type(args);
+    bool fits = box.rank() == x.rank() && starts.rank() == x.rank() && steps.rank() == x.rank();
+    for (int i = 0; fits && i < x.rank(); ++i) {
+        if (steps[i] == 0 || starts[i] < 0) fits = false;
+        if (!fits || box[i] == 0) continue;
+        // What is left of the axis in the direction of the step holds the other elements.
+        const std::int64_t left = steps[i] > 0 ? x[i] - 1 - starts[i] : starts[i];
+        const std::uint64_t step = steps[i] > 0 ? static_cast<std::uint64_t>(steps[i])
+                                                : ~static_cast<std::uint64_t>(steps[i]) + 1;
+        fits = starts[i] < x[i] &&
+               static_cast<std::uint64_t>(left) / step >= static_cast<std::uint64_t>(box[i] - 1);
+    }
+    if (!fits) {
+        throw ShapeError(
+            fmt::format("blit: {} does not fit into {} from {} in steps of {}",
+                        args.inputs[1]->str(), args.inputs[0]->str(), starts.str(), steps.str()),
+            x.str(), box.str());
+    }
+    return *args.inputs[0];
+}
+
+Value move(ProgramBuilder& builder, std::string_view op, const Value& x,
+           const std::vector<Attribute>& attrs, const Shape& shape) {
+    const TensorSpec wanted{x.dtype(), shape};
+    return builder.op(op, {&x, 1}, attrs, &wanted);
+}
+
+/// A value spread out over x: elements at their places, `fill` in between and around.
+Value spread(ProgramBuilder& builder, Value v, const Shape& x, Ints starts, const Ints& steps,
+             const Scalar& fill) {
+    const int rank = x.rank();
+    const auto pad = [&](const Value& of, const Ints& before, const Ints& after) {
+        Shape shape = of.shape();
+        for (int i = 0; i < shape.rank(); ++i) shape[i] += before[i] + after[i];
+        return move(builder, "pad", of, {before, after, fill}, shape);
+    };
+    for (int i = 0; i < rank; ++i) {
+        const std::int64_t n = v.shape()[i];
+        if (n < 2) continue;
+        if (steps[i] < 0) {
+            starts[i] += (n - 1) * steps[i];
+            v = move(builder, "flip", v, {Ints{i}}, v.shape());
+        }
+        const std::int64_t step = std::abs(steps[i]);
+        if (step == 1) continue;
+        // Each element as a row of `step`, and the last row's filling taken away again.
+        Shape split;
+        for (int d = 0; d < rank; ++d) {
+            split.push_back(v.shape()[d]);
+            if (d == i) split.push_back(1);
+        }
+        Ints none = Shape::filled(rank + 1, 0);
+        Ints after = none;
+        after[i + 1] = step - 1;
+        Value rows = pad(move(builder, "reshape", v, {}, split), none, after);
+        Shape joined = v.shape();
+        joined[i] = n * step;
+        rows = move(builder, "reshape", rows, {}, joined);
+        Ints cut = Shape::filled(rank, 0);
+        cut[i] = 1 - step;
+        v = pad(rows, Shape::filled(rank, 0), cut);
+    }
+    Ints after = Shape::filled(rank, 0);
+    for (int i = 0; i < rank; ++i) after[i] = x[i] - starts[i] - v.shape()[i];
+    return pad(v, starts, after);
+}
+
+Value build_blit(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
+    if (in[1].shape().numel() == 0) return in[0];
+    const Shape x = in[0].shape();  // a copy: values move while operations are added
+    const Ints starts = args.attrs.list(0);
+    const Ints steps = args.attrs.list(1);
+    const Value there = builder.constant(true, {DType::boolean, in[1].shape()});
+    return select(spread(builder, there, x, starts, steps, false),
+                  spread(builder, in[1], x, starts, steps, 0), in[0]);
+}
+
+// ---- stack
+
+TensorSpec infer_stack(const InferArgs& args) {
+    const TensorSpec& first = *args.inputs[0];
+    const std::int64_t axis = args.attrs.integer(0);
+    Shape wide = first.shape;
+    wide.push_back(1);
+    if (axis < 0) throw IndexError(fmt::format("stack: axis {} is negative", axis));
+    (void)ensure_axis("stack", axis, wide);
+    for (const TensorSpec* spec : args.inputs) {
+        if (spec->shape == first.shape && spec->dtype == first.dtype) continue;
+        throw ShapeError(fmt::format("stack: {} and {} differ", first.str(), spec->str()),
+                         first.shape.str(), spec->shape.str());
+    }
+    const auto count = static_cast<std::int64_t>(args.inputs.size());
+    std::rotate(wide.begin() + axis, wide.end() - 1, wide.end());
+    wide[static_cast<int>(axis)] = count;
+    return {first.dtype, wide};
+}
+
+Value build_stack(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
+    const std::int64_t axis = args.attrs.integer(0);
+    Shape wide = in[0].shape();
+    wide.push_back(1);
+    std::rotate(wide.begin() + axis, wide.end() - 1, wide.end());
+    std::vector<Value> parts;
+    for (const Value& x : in) parts.push_back(move(builder, "reshape", x, {}, wide));
+    const Attribute attrs[] = {axis};
+    return builder.op("concat", parts, attrs);
+}
+
+}  // namespace
+
+std::vector<OpDef> placing() {
+    return {
+        {
+            .name = "take_along_axis",
+            .doc = "For every position, the element of the first operand at the same position but "
+                   "along an axis, where a tensor of integers says; negative ones count from the "
+                   "end.",
+            .edge = "A position outside the axis is an execution error that names it. A tensor of "
+                    "rank 0 has no axis: an error. Bits are taken as they are.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = Trait::keep_if_held,
+            .dtypes = kIntegers,
+            .attrs = {{"axis", AttrKind::integer}},
+            .infer = infer_take_along_axis,
+            .evaluate = evaluate_take_along_axis,
+            .sample = {.low = -2, .high = 1},
+            .cases = {{{{4, 3}, {2, 3}}, {std::int64_t{0}}},
+                      {{{2, 5}, {2, 7}}, {std::int64_t{1}}},
+                      {{{2, 3, 4}, {2, 6, 4}}, {std::int64_t{1}}},
+                      {{{2}, {1}}, {std::int64_t{0}}},
+                      {{{3}, {0}}, {std::int64_t{0}}},
+                      {{{0, 3}, {0, 2}}, {std::int64_t{1}}}},
+        },
+        {
+            .name = "scatter",
+            .doc = "The first operand with updates put along an axis where a tensor of integers "
+                   "says, or added, multiplied, or taken as minimum or maximum; negative positions "
+                   "count from the end.",
+            .edge = "A position that comes several times is updated in order: the last one is set. "
+                    "Integers wrap. f16, bf16 and f32 are computed in f64 and rounded once. min "
+                    "and max are NaN where one is, and -0 is smaller than 0. A position outside "
+                    "the axis is an execution error that names it.",
+            .min_inputs = 3,
+            .max_inputs = 3,
+            .traits = Trait::keep_if_held,
+            .dtypes = kIntegers,
+            .attrs = {{"axis", AttrKind::integer}, {"mode", AttrKind::choice, kScatterNames}},
+            .infer = infer_scatter,
+            .evaluate = evaluate_scatter,
+            .tolerance = {.ulps = 64, .absolute = 1e-6},
+            .sample = {.low = -2, .high = 1},
+            .cases = {{{{4, 3}, {6, 3}, {6, 3}}, {std::int64_t{0}, std::string("set")}},
+                      {{{2, 5}, {2, 9}, {2, 9}}, {std::int64_t{1}, std::string("add")}},
+                      {{{2, 3, 4}, {2, 6, 4}, {2, 6, 4}}, {std::int64_t{1}, std::string("mul")}},
+                      {{{5}, {9}, {9}}, {std::int64_t{0}, std::string("min")}},
+                      {{{5}, {9}, {9}}, {std::int64_t{0}, std::string("max")}},
+                      {{{2}, {1}, {1}}, {std::int64_t{0}, std::string("set")}},
+                      {{{3}, {0}, {0}}, {std::int64_t{0}, std::string("add")}},
+                      {{{0, 3}, {0, 2}, {0, 2}}, {std::int64_t{1}, std::string("set")}}},
+        },
+        {
+            .name = "dynamic_slice",
+            .doc = "A box of the first operand, whose sizes are given and whose first position is "
+                   "a tensor of integers, one a dimension.",
+            .edge = "A negative position counts from the end; then each is brought to where the "
+                    "whole box lies inside.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = Trait::keep_if_held,
+            .dtypes = kIntegers,
+            .attrs = {{"sizes", AttrKind::ints}},
+            .infer = infer_dynamic_slice,
+            .evaluate = evaluate_dynamic_slice,
+            .sample = {.low = -3, .high = 6},
+            .cases = {{{{4, 6}, {2}}, {Ints{2, 3}}},
+                      {{{7}, {1}}, {Ints{3}}},
+                      {{{2, 3, 4}, {3}}, {Ints{2, 1, 4}}},
+                      {{{}, {0}}, {Ints{}}},
+                      {{{3, 4}, {2}}, {Ints{0, 2}}},
+                      {{{0, 2}, {2}}, {Ints{0, 1}}}},
+        },
+        {
+            .name = "dynamic_update_slice",
+            .doc = "The first operand with the second put into a box of it, whose first position "
+                   "is a tensor of integers, one a dimension.",
+            .edge = "A negative position counts from the end; then each is brought to where the "
+                    "whole box lies inside.",
+            .min_inputs = 3,
+            .max_inputs = 3,
+            .traits = Trait::keep_if_held,
+            .dtypes = kIntegers,
+            .infer = infer_dynamic_update_slice,
+            .evaluate = evaluate_dynamic_update_slice,
+            .sample = {.low = -3, .high = 6},
+            .cases = {{{{4, 6}, {2, 3}, {2}}, {}},
+                      {{{7}, {3}, {1}}, {}},
+                      {{{2, 3, 4}, {2, 1, 4}, {3}}, {}},
+                      {{{}, {}, {0}}, {}},
+                      {{{3, 4}, {0, 2}, {2}}, {}},
+                      {{{0, 2}, {0, 1}, {2}}, {}}},
+        },
+        {
+            .name = "blit",
+            .doc = "The first operand with the second put into it: from a position on, and every "
+                   "so many steps along each dimension.",
+            .edge = "Nothing may lie outside. A negative step goes backwards. Of nothing to be put "
+                    "the first operand.",
+            .min_inputs = 2,
+            .max_inputs = 2,
+            .traits = Trait::promotes,
+            .attrs = {{"starts", AttrKind::ints}, {"steps", AttrKind::ints}},
+            .infer = infer_blit,
+            .implementations = {{.name = "select", .build = build_blit}},
+            .cases = {{{{4, 6}, {2, 3}}, {Ints{1, 2}, Ints{1, 1}}},
+                      {{{9}, {3}}, {Ints{1}, Ints{3}}},
+                      {{{9}, {3}}, {Ints{8}, Ints{-4}}},
+                      {{{5, 7}, {3, 2}}, {Ints{0, 6}, Ints{2, -3}}},
+                      {{{}, {}}, {Ints{}, Ints{}}},
+                      {{{1}, {1}}, {Ints{0}, Ints{1}}},
+                      {{{3}, {0}}, {Ints{0}, Ints{1}}},
+                      {{{0, 2}, {0, 1}}, {Ints{0, 1}, Ints{1, 1}}}},
+        },
+        {
+            .name = "stack",
+            .doc = "Tensors joined along a new axis.",
+            .edge = "Bits are taken as they are.",
+            .min_inputs = 1,
+            .max_inputs = -1,
+            .traits = Trait::promotes,
+            .attrs = {{"axis", AttrKind::integer}},
+            .infer = infer_stack,
+            .implementations = {{.name = "concat", .build = build_stack}},
+            .cases = {{{{2, 3}, {2, 3}}, {std::int64_t{0}}},
+                      {{{2, 3}, {2, 3}, {2, 3}}, {std::int64_t{1}}},
+                      {{{2, 3}, {2, 3}}, {std::int64_t{2}}},
+                      {{{}, {}}, {std::int64_t{0}}},
+                      {{{4}}, {std::int64_t{1}}},
+                      {{{0, 2}, {0, 2}}, {std::int64_t{1}}}},
+        },
+    };
+}
+
+}  // namespace lazuli::ops
