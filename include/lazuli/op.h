@@ -258,6 +258,7 @@ struct Case {
     std::vector<Shape> inputs;         ///< Shapes of the operands.
     std::vector<Attribute> attrs;      ///< Attributes.
     std::optional<Shape> result = {};  ///< The shape asked for, where the op is `Trait::shaped`.
+    std::vector<DType> types = {};  ///< The operands' types, where they are not what others have.
 };
 
 /// The record of an operation.
@@ -274,6 +275,9 @@ struct OpDef {
     /// Type and shape of the result; throws where the operands do not fit. Absent: the elementwise
     /// rule.
     TensorSpec (*infer)(const InferArgs& args) = nullptr;
+    /// Types and shapes of the results, where there are several: the value is then a bundle of
+    /// them.
+    std::vector<TensorSpec> (*results)(const InferArgs& args) = nullptr;
     /// Makes of a view of its operand a view of the result, and says what new positions are filled
     /// with: present where the op only moves elements. It is recorded as a view of whatever its
     /// operand was a view of.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "frontend/bundle.h"
 #include "frontend/record.h"
 #include "lazuli/eager.h"
 #include "lazuli/error.h"
@@ -129,6 +130,7 @@ struct Call {
     std::vector<Attribute> attrs;
     std::optional<TensorSpec> wanted;
     DType deciding;
+    DType result = deciding;  // the result's type
 };
 
 /// Shapes for elementwise ops of this many operands.
@@ -172,7 +174,10 @@ std::vector<Call> calls_of(const OpDef& def, DType dtype) {
     }
     std::vector<Call> out;
     for (const Case& c : cases) {
-        for (const auto& types : operand_types(def, c.inputs.size(), dtype)) {
+        if (!c.types.empty() && c.types.back() != dtype) continue;
+        const auto choices = c.types.empty() ? operand_types(def, c.inputs.size(), dtype)
+                                             : std::vector<std::vector<DType>>{c.types};
+        for (const auto& types : choices) {
             Call call{{}, c.attrs, std::nullopt, dtype};
             for (std::size_t i = 0; i < c.inputs.size(); ++i)
                 call.inputs.push_back({types[i], c.inputs[i]});
@@ -198,7 +203,7 @@ class Runner {
     void check(OpId id, DType dtype) {
         const OpDef& def = op_def(id);
         bool first = true;
-        for (const Call& call : calls_of(def, dtype)) {
+        for (Call& call : calls_of(def, dtype)) {
             TensorSpec spec;
             try {
                 spec = infer(id, call.inputs, call.attrs, call.wanted ? &*call.wanted : nullptr);
@@ -206,6 +211,7 @@ class Runner {
                 continue;  // types or a result the op does not take; that it refuses is tested
                            // elsewhere
             }
+            call.result = spec.dtype;
             for (const bool edges : {false, true}) {
                 // Not positions, which must be valid, and not keys.
                 const bool takes_edges =
@@ -281,7 +287,7 @@ class Runner {
     /// another: both the steps in f32, rounded at the end, and the plain steps are right.
     std::vector<Scalar> wide_values(const OpDef& def, Call call, std::vector<Tensor> operands) {
         const auto narrow = [](DType dtype) { return dtype == f16 || dtype == bf16; };
-        const DType result = call.wanted ? call.wanted->dtype : call.deciding;
+        const DType result = call.result;
         if (!def.is_composite() || !narrow(result)) return {};
         for (std::size_t i = 0; i < operands.size(); ++i) {
             if (narrow(operands[i].dtype())) operands[i] = operands[i].cast(f32);
@@ -336,6 +342,20 @@ class Runner {
                 eager = make(def, call, there, device_);
             }
             count(def, call, 5);
+            if (def.results != nullptr) {
+                const std::vector<Tensor> there_parts = parts(def, call, lazy);
+                const std::vector<Tensor> eager_parts = parts(def, call, eager);
+                const std::vector<Tensor> expected_parts = parts(def, call, expected);
+                Call part = call;
+                for (std::size_t i = 0; i < there_parts.size(); ++i) {
+                    part.result = there_parts[i].dtype();
+                    compare_elements(def, part, values(there_parts[i]), values(eager_parts[i]),
+                                     {0, 0}, "eager");
+                    compare_elements(def, part, values(there_parts[i]), values(expected_parts[i]),
+                                     {def.tolerance.ulps, def.tolerance.absolute}, "reference");
+                }
+                return;
+            }
             compare_elements(def, call, values(lazy), values(eager), {0, 0}, "eager");
             compare_elements(def, call, values(lazy), values(expected),
                              {def.tolerance.ulps, def.tolerance.absolute}, "reference",
@@ -344,6 +364,18 @@ class Runner {
         } catch (const std::exception& e) {
             fail(def, call, fmt::format("threw: {}", e.what()));
         }
+    }
+
+    /// The results in a bundle.
+    static std::vector<Tensor> parts(const OpDef& def, const Call& call, const Tensor& bundle) {
+        AttrWords words;
+        for (std::size_t i = 0; i < call.attrs.size(); ++i)
+            words.append(def.name, def.attrs[i], call.attrs[i]);
+        std::vector<const TensorSpec*> specs;
+        for (const TensorSpec& spec : call.inputs) specs.push_back(&spec);
+        const InferArgs args{def, specs, Attrs(def, words.words()),
+                             call.wanted ? &*call.wanted : nullptr};
+        return frontend::unbundle(bundle, def.results(args));
     }
 
     static std::vector<Scalar> values(const Tensor& tensor) {
@@ -384,7 +416,7 @@ class Runner {
             return fail(
                 def, call,
                 fmt::format("{} elements against {} ({})", actual.size(), expected.size(), with));
-        const DType dtype = call.wanted ? call.wanted->dtype : call.deciding;
+        const DType dtype = call.result;
         for (std::size_t i = 0; i < actual.size(); ++i) {
             if (close(actual[i], expected[i], dtype, tolerance.ulps, tolerance.absolute)) continue;
             if (!sizes.empty() && (!std::isfinite(sizes[i].to_double()) ||

@@ -26,4 +26,14 @@ std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
 std::vector<OpDef> custom();
 
+std::vector<OpDef> activations();
+std::vector<OpDef> norms();
+std::vector<OpDef> losses();
+std::vector<OpDef> at_positions();
+std::vector<OpDef> pooling();
+std::vector<OpDef> convolution_transpose();
+std::vector<OpDef> attention_general();
+std::vector<OpDef> rwkv7();
+std::vector<OpDef> time_mix_v7();
+
 }  // namespace lazuli::ops

@@ -13,7 +13,8 @@ namespace lazuli::backend::host {
 using Family = std::vector<std::pair<std::string_view, HostKernel>>;
 
 Family parts();
+Family rwkv7();
 
-inline constexpr Family (*kFamilies[])() = {parts};
+inline constexpr Family (*kFamilies[])() = {parts, rwkv7};
 
 }  // namespace lazuli::backend::host
