@@ -26,6 +26,7 @@
 #include "lazuli/ops.h"          // IWYU pragma: export
 #include "lazuli/passes.h"       // IWYU pragma: export
 #include "lazuli/program.h"      // IWYU pragma: export
+#include "lazuli/rwkv7.h"        // IWYU pragma: export
 #include "lazuli/scalar.h"       // IWYU pragma: export
 #include "lazuli/shape.h"        // IWYU pragma: export
 #include "lazuli/symbolic.h"     // IWYU pragma: export

@@ -271,6 +271,7 @@ struct Case {
     std::vector<Shape> inputs;         ///< Shapes of the operands.
     std::vector<Attribute> attrs;      ///< Attributes.
     std::optional<Shape> result = {};  ///< The shape asked for, where the op is `Trait::shaped`.
+    std::vector<DType> types = {};  ///< The operands' types, where they are not what others have.
 };
 
 /// The record of an operation.

@@ -60,6 +60,12 @@ PyObject* eye_of(const Function& self, Objects o) {
                     make_of(self, o)));
 }
 
+PyObject* tri_of(const Function& self, Objects o) {
+    const std::int64_t columns = o[1] == Py_None ? -1 : to_integer(asker(self, 1), o[1]);
+    return wrap(tri(to_integer(asker(self, 0), o[0]), columns, to_integer(asker(self, 2), o[2]),
+                    make_of(self, o)));
+}
+
 PyObject* linspace_of(const Function& self, Objects o) {
     return wrap(linspace(to_real(asker(self, 0), o[0]), to_real(asker(self, 1), o[1]),
                          to_integer(asker(self, 2), o[2]), make_of(self, o)));
@@ -121,6 +127,8 @@ void bind_factories(nb::module_& m) {
         "One value everywhere, with the shape and type of another tensor.", full_alike);
     def("eye(N, M=None, k=0, dtype=None, device=None)",
         "Ones on the k-th diagonal, zeros elsewhere; float32.", eye_of);
+    def("tri(N, M=None, k=0, dtype=None, device=None)",
+        "Ones up to the k-th diagonal, zeros above; float32.", tri_of);
     def("arange(start, stop=None, step=1, dtype=None, device=None)",
         "start, start + step, ... below stop, or 0, 1, ... below the only number given; int64 "
         "where "

@@ -211,6 +211,16 @@ PyObject* tile(const Function& self, Objects o) {
     return wrap(x.tile(fill(reps, rank)));
 }
 
+PyObject* time_mix(const Function& self, Objects o) {
+    Tensor t[5];
+    for (std::size_t i = 0; i < 5; ++i) t[i] = to_tensor(asker(self, i), o[i]);
+    TimeMix made = time_mix_v7(t[0], t[1], t[2], t[3], t[4]);
+    return nb::make_tuple(nb::steal(wrap(std::move(made.output))),
+                          nb::steal(wrap(std::move(made.state))))
+        .release()
+        .ptr();
+}
+
 PyObject* clip(const Function& self, Objects o) {
     Tensor x = first(self, o);
     if (o[1] != Py_None) x = maximum(x, OperandArgument(asker(self, 1), o[1]));
@@ -275,6 +285,9 @@ void bind_forms(nb::module_& m) {
            spread<lazuli::std>);
     define(m, Place::module, "iota(shape, axis=0, dtype=None)",
            "The position along an axis: 0, 1, 2, ...; int64.", positions);
+    define(m, Place::module, "time_mix_v7(r, w, kvakk, state, runs)",
+           "The recurrence of RWKV-7 over runs of tokens: the output, and the new state.",
+           time_mix);
     if (!find_op("clip"))
         define(m, both, "clip(x, min=None, max=None)",
                "Elements brought between two bounds; None is no bound.", clip);

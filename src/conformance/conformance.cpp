@@ -131,6 +131,7 @@ struct Call {
     std::vector<Attribute> attrs;
     std::optional<TensorSpec> wanted;
     DType deciding;
+    DType result = deciding;  // the result's type
 };
 
 /// Shapes for elementwise ops of this many operands.
@@ -183,7 +184,10 @@ std::vector<Call> calls_of(const OpDef& def, DType dtype) {
     }
     std::vector<Call> out;
     for (const Case& c : cases) {
-        for (const auto& types : operand_types(def, c.inputs.size(), dtype)) {
+        if (!c.types.empty() && c.types.back() != dtype) continue;
+        const auto choices = c.types.empty() ? operand_types(def, c.inputs.size(), dtype)
+                                             : std::vector<std::vector<DType>>{c.types};
+        for (const auto& types : choices) {
             Call call{{}, c.attrs, std::nullopt, dtype};
             for (std::size_t i = 0; i < c.inputs.size(); ++i)
                 call.inputs.push_back({types[i], c.inputs[i]});
@@ -209,7 +213,7 @@ class Runner {
     void check(OpId id, DType dtype) {
         const OpDef& def = op_def(id);
         bool first = true;
-        for (const Call& call : calls_of(def, dtype)) {
+        for (Call& call : calls_of(def, dtype)) {
             TensorSpec spec;
             try {
                 spec = infer(id, call.inputs, call.attrs, call.wanted ? &*call.wanted : nullptr);
@@ -217,6 +221,7 @@ class Runner {
                 continue;  // types or a result the op does not take; that it refuses is tested
                            // elsewhere
             }
+            call.result = spec.dtype;
             for (const bool edges : {false, true}) {
                 // Not positions, which must be valid, and not keys.
                 const bool takes_edges =
@@ -292,7 +297,7 @@ class Runner {
     /// another: both the steps in f32, rounded at the end, and the plain steps are right.
     std::vector<Scalar> wide_values(const OpDef& def, Call call, std::vector<Tensor> operands) {
         const auto narrow = [](DType dtype) { return dtype == f16 || dtype == bf16; };
-        const DType result = call.wanted ? call.wanted->dtype : call.deciding;
+        const DType result = call.result;
         if (!def.is_composite() || !narrow(result)) return {};
         for (std::size_t i = 0; i < operands.size(); ++i) {
             if (narrow(operands[i].dtype())) operands[i] = operands[i].cast(f32);
@@ -391,9 +396,11 @@ class Runner {
         const auto actual = frontend::unbundle(lazy, parts);
         const auto at_once = frontend::unbundle(eager, parts);
         const auto wanted = frontend::unbundle(expected, parts);
+        Call part = call;
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            compare_elements(def, call, values(actual[i]), values(at_once[i]), {0, 0}, "eager");
-            compare_elements(def, call, values(actual[i]), values(wanted[i]), def.tolerance,
+            part.result = parts[i].dtype;
+            compare_elements(def, part, values(actual[i]), values(at_once[i]), {0, 0}, "eager");
+            compare_elements(def, part, values(actual[i]), values(wanted[i]), def.tolerance,
                              "reference");
         }
     }
@@ -436,7 +443,7 @@ class Runner {
             return fail(
                 def, call,
                 fmt::format("{} elements against {} ({})", actual.size(), expected.size(), with));
-        const DType dtype = call.wanted ? call.wanted->dtype : call.deciding;
+        const DType dtype = call.result;
         for (std::size_t i = 0; i < actual.size(); ++i) {
             if (close(actual[i], expected[i], dtype, tolerance.ulps, tolerance.absolute)) continue;
             if (!sizes.empty() && (!std::isfinite(sizes[i].to_double()) ||

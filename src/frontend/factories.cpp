@@ -80,6 +80,15 @@ Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
     return on.cast(make.dtype.value_or(f32));
 }
 
+Tensor tri(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
+    if (columns < 0) columns = rows;
+    const Shape shape{rows, columns};
+    check_sizes("tri", shape);
+    (void)TensorSpec{i64, shape}.nbytes();
+    const Tensor under = positions(shape, 1, i64, make) <= positions(shape, 0, i64, make) + k;
+    return under.cast(make.dtype.value_or(f32));
+}
+
 Tensor arange(Scalar start, Scalar stop, Scalar step, Make make) {
     const auto is_int = [](const Scalar& s) { return s.kind() <= Kind::integer; };
     for (const Scalar& s : {start, stop, step}) {

@@ -91,7 +91,7 @@ class Call {
     Tensor done();
 
    private:
-    static constexpr int kMaxOperands = 4;
+    static constexpr int kMaxOperands = 6;
     int check_room() const {
         if (count_ == kMaxOperands) too_many();
         return count_;

@@ -7,18 +7,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/build.h"
 #include "ops/eval.h"
 #include "ops/table.h"
-#include "ops/values.h"
 
 namespace lazuli::ops {
 
 namespace {
-
-constexpr Trait kFloatMath =
-    Trait::elementwise | Trait::same_type | Trait::promotes | Trait::to_float;
-
-using Inputs = std::span<const Value>;
 
 Value build_relu(ProgramBuilder&, Inputs in, const InferArgs&) {
     return maximum(in[0], constant_like(in[0], 0));
@@ -67,11 +62,6 @@ bool is_empty_axis(const InferArgs& args) {
     return args.inputs[0]->shape[static_cast<int>(args.attrs.integer(0))] == 0;
 }
 
-/// f16 and bf16 are computed in f32: a sum of squares or of many exponentials would leave f16's
-/// range.
-Value widened(const Value& x) { return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x; }
-Value narrowed(const Value& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
-
 Value build_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
     if (is_empty_axis(args)) return in[0];
     const Axes axis(args.attrs.integer(0));
@@ -93,6 +83,20 @@ Value build_layer_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value centred = x - mean(x, -1, true);
     const Value variance = mean(centred * centred, -1, true);
     const Value normal = centred / sqrt(variance + args.attrs.real(0));
+    return narrowed(normal * widened(in[1]) + widened(in[2]), in[0].dtype());
+}
+
+/// Mean and variance out of one reading: sums of the distances from the row's first element and of
+/// their squares, which cancel little where the row's elements lie near one another.
+Value build_layer_norm_one_pass(ProgramBuilder&, Inputs in, const InferArgs& args) {
+    const Value x = widened(in[0]);
+    const int last = x.shape().rank() - 1;
+    if (x.shape()[last] == 0) return in[0];
+    const Value distance = x - part_of_axis(x, last, 0, 1);
+    const Value first = mean(distance, -1, true);
+    const Value second = mean(distance * distance, -1, true);
+    const Value variance = maximum(second - first * first, constant_like(first, 0));
+    const Value normal = (distance - first) / sqrt(variance + args.attrs.real(0));
     return narrowed(normal * widened(in[1]) + widened(in[2]), in[0].dtype());
 }
 
@@ -119,17 +123,6 @@ void check_activation(const InferArgs& args) {
                                      kActivationNames[static_cast<std::size_t>(f)],
                                      args.inputs[0]->str()));
     }
-}
-
-Value activate(const Value& x, Activation f) {
-    switch (f) {
-        case Activation::none: return x;
-        case Activation::relu: return relu(x);
-        case Activation::sigmoid: return sigmoid(x);
-        case Activation::tanh: return tanh(x);
-        case Activation::gelu: return gelu(x);
-    }
-    __builtin_unreachable();
 }
 
 TensorSpec infer_product(const InferArgs& args) {
@@ -339,7 +332,8 @@ std::vector<OpDef> composites() {
             .dtypes = kFloating,
             .attrs = {{"eps", AttrKind::real}},
             .infer = infer_last_axis,
-            .implementations = {{.name = "two_pass", .build = build_layer_norm}},
+            .implementations = {{.name = "two_pass", .build = build_layer_norm},
+                                {.name = "one_pass", .build = build_layer_norm_one_pass}},
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .cases = {{{{3, 5}, {5}, {5}}, {1e-5}},
                       {{{2, 1, 4}, {4}, {4}}, {1e-3}},

@@ -38,4 +38,14 @@ std::vector<OpDef> complex_parts();
 std::vector<OpDef> statistics();
 std::vector<OpDef> distributions();
 
+std::vector<OpDef> activations();
+std::vector<OpDef> norms();
+std::vector<OpDef> losses();
+std::vector<OpDef> at_positions();
+std::vector<OpDef> pooling();
+std::vector<OpDef> convolution_transpose();
+std::vector<OpDef> attention_general();
+std::vector<OpDef> rwkv7();
+std::vector<OpDef> time_mix_v7();
+
 }  // namespace lazuli::ops

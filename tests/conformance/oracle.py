@@ -44,6 +44,7 @@ except ImportError:
 import oracle_dtypes as types
 import oracle_formulas as formulas
 import oracle_linalg
+import oracle_composites as composites  # behind the formulas, of which it is a part
 from oracle_dtypes import COMPLEX, DTYPES, FLOATS, INTEGERS, NUMPY, PART, narrow, widen
 
 SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not have",
@@ -220,7 +221,7 @@ class Oracle:
             noise = formulas.NOISE[name](wide, attrs) if name in formulas.NOISE and dtype not in INTEGERS else 0.0
         expected = np.asarray(result) if raw else narrow(dtype, result)
         column = column or inputs[-1][0]
-        mode = mode_of(op, inputs[-1][0] if inputs else dtype)
+        mode = mode_of(op, inputs[0 if name in composites.FIRST_TYPE else -1][0] if inputs else dtype)
         return Case(name, row or name, column, label, inputs, attrs, dtype, expected, mode, noise, op["tolerance"])
 
     # ---- elementwise ops
@@ -248,6 +249,8 @@ class Oracle:
             if not finite_only:
                 drawn.append(("values of every size", [self.any_bits(k, (150,)) for k in kinds]))
         edges = edge_values(dtype, finite_only)
+        if op["name"] in composites.STEPS_LEAVE_RANGE and dtype in FLOATS:
+            edges = edges[~np.isin(np.abs(widen(dtype, edges)), [types.LARGEST[dtype], types.TINIEST[dtype]])]
         grids = np.meshgrid(*[np.array([False, True]) if k == "bool" and op["predicated"] else edges for k in kinds], indexing="ij")
         drawn.append(("edge values", [g.reshape(-1) for g in grids]))
         choices = [c["attrs"] for c in op["cases"]] if op["attrs"] else [[]]
@@ -374,6 +377,9 @@ class Oracle:
             if name in oracle_linalg.OPS:
                 oracle_linalg.check(self, name, op)
                 continue
+            if name == "time_mix_v7":
+                composites.check_time_mix(self)
+                continue
             if name not in formulas.FORMULAS and name not in ("constant", "cast", "bitcast"):
                 self.record(name, "-", "the op table has this op, but there is no formula for it here")
                 continue
@@ -381,6 +387,8 @@ class Oracle:
             if there and there != FLOATS:
                 self.record(name, "-", "a float op must take f16, bf16, f32 and f64; it takes %s" % ", ".join(there))
             own = {"constant": self.constant_cases, "cast": self.cast_cases, "bitcast": self.bitcast_cases, "iota": self.iota_cases, "gather": self.gather_cases}
+            own.update({mixed: lambda op, dtype: composites.mixed_cases(self, op, dtype) for mixed in composites.FIRST_TYPE})
+            own.update({mixed: lambda op, dtype: composites.run_cases(self, op, dtype) for mixed in composites.RUNS})
             if name.startswith("random_"):  # the record's type is the key's
                 own_types = {"random_bits": INTEGERS, "random_bernoulli": ["bool"], "random_permutation": ["i64"]}
                 make, dtypes = self.random_cases, own_types.get(name, FLOATS)
@@ -671,6 +679,12 @@ def special_rows(name, dtype):
         return both + [("special columns", np.asarray(rows.T, order="C"), [0, False])] if dtype not in COMPLEX else both
     if name == "argtopk":
         return [("special rows, %s" % flag, rows, [3, 1, flag]) for flag in (False, True)]
+    if name == "log_softmax":
+        return [("special rows", rows, [1])]
+    if name == "l2_norm":
+        return [("special rows", rows, [1, 1e-3])]
+    if name == "glu":
+        return [("special rows", rows, [1])]
     if name == "softmax":
         return [("special rows", rows, [1]), ("large", large, [1])]
     if name in ("layer_norm", "rms_norm"):
@@ -733,13 +747,15 @@ def result_dtype(name, dtypes):
         return "bool"
     if name in REAL_PART:
         return PART.get(dtypes[0], dtypes[0])
+    if name == "shift_state":
+        return "f32"
     if name in ("argmax", "argmin", "count_nonzero", "random_categorical", "random_permutation", "argsort", "argtopk", "searchsorted"):
         return "i64"
     if name == "popcount":
         return "u8"
     if name in ("sum", "prod", "cumsum", "cumprod") and dtypes[0] in ["bool"] + INTEGERS:
         return "u64" if dtypes[0][0] == "u" else "i64"
-    return dtypes[0] if name == "gather" or name in PICKING else dtypes[-1]
+    return dtypes[0] if name == "gather" or name in PICKING or name in composites.FIRST_TYPE else dtypes[-1]
 
 
 def mode_of(op, dtype):
@@ -748,7 +764,7 @@ def mode_of(op, dtype):
         return "raw"
     if name == "neg":
         return "exact with the sign of NaN"
-    if name in EXACT or dtype in ["bool"] + INTEGERS and not name.startswith("random_"):
+    if name in EXACT or name in composites.EXACT or dtype in ["bool"] + INTEGERS and not name.startswith("random_"):
         return "exact"
     if name in EXACT_IF_REAL and dtype not in COMPLEX:
         return "exact"

@@ -696,6 +696,12 @@ NOISE = {
 }
 
 
+import oracle_composites  # noqa: E402  (it reads this module, when it is called)
+
+FORMULAS.update(oracle_composites.FORMULAS)
+NOISE.update(oracle_composites.NOISE)
+
+
 # ---- cast and constant: one element at a time, in exact arithmetic
 
 def _integer(value, dtype):

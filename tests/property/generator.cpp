@@ -101,6 +101,8 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
     // An argument has no value outside of a body.
     if (has(def.traits, Trait::leaf) || has(def.traits, Trait::sensitive) || def.name == "argument")
         return false;
+    // Its bytes are numbers that backends round each in their own way.
+    if (def.name == "time_mix_v7") return false;
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);
@@ -110,6 +112,9 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
         const Case* fits = attempt > 6 && !def.cases.empty()
                                ? &def.cases[random_.below(def.cases.size())]
                                : nullptr;
+        // Runs of tokens must be valid, so these ops take their cases' operands alone.
+        const bool runs = !def.cases.empty() && !def.cases[0].types.empty();
+        if (runs && fits == nullptr) continue;
         if (fits != nullptr) {
             for (const Shape& wanted : fits->inputs) {
                 inputs.push_back(shaped(pick(values), wanted));
@@ -129,7 +134,12 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
             values.push_back(v);
         };
         try {
-            if (same && !inputs.empty()) {
+            if (fits != nullptr && !fits->types.empty()) {
+                for (std::size_t i = 0; i < inputs.size(); ++i) cast_to(inputs[i], fits->types[i]);
+                // The last of these ops' operands are runs of tokens: 0 says none.
+                inputs.back() = builder.constant(0, inputs.back().spec());
+                values.push_back(inputs.back());
+            } else if (same && !inputs.empty()) {
                 for (std::size_t i = first; i < inputs.size(); ++i) {
                     const DType dtype =
                         def.dtypes.contains(inputs.back().dtype()) ? inputs.back().dtype() : f32;
@@ -187,8 +197,9 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
             if (def.name == "cast") wanted.shape = inputs[0].shape();
             if (def.name == "custom_call")
                 wanted = inputs.empty() ? TensorSpec{f32, {2}} : inputs[0].spec();
-            if (def.name == "gather" && inputs[0].shape().numel() == 0) continue;
-            if (def.name == "gather") {
+            const bool picks = def.name == "gather" || def.name == "embedding";
+            if (picks && inputs[0].shape().numel() == 0) continue;
+            if (picks) {
                 // Positions must be valid: 0 is, wherever the axis is not empty.
                 inputs[1] = builder.constant(0, {i32, shape()});
                 values.push_back(inputs[1]);

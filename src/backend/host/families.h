@@ -19,6 +19,7 @@ Family positions();
 Family scans();
 Family sorting();
 Family placing();
+Family rwkv7();
 
 inline constexpr Family (*kFamilies[])() = {
     parts,      //
@@ -28,6 +29,7 @@ inline constexpr Family (*kFamilies[])() = {
     scans,      //
     sorting,    //
     placing,    //
+    rwkv7,      //
 };
 
 }  // namespace lazuli::backend::host

@@ -1,0 +1,78 @@
+#include "ops/build.h"
+
+#include <fmt/format.h>
+
+#include "lazuli/error.h"
+
+namespace lazuli::ops {
+
+Value activate(const Value& x, Activation f) {
+    switch (f) {
+        case Activation::none: return x;
+        case Activation::relu: return relu(x);
+        case Activation::sigmoid: return sigmoid(x);
+        case Activation::tanh: return tanh(x);
+        case Activation::gelu: return gelu(x);
+    }
+    __builtin_unreachable();
+}
+
+Value part_of_axis(const Value& x, int axis, std::int64_t start, std::int64_t count,
+                   std::int64_t step) {
+    Ints starts = Shape::filled(x.shape().rank(), 0);
+    Ints sizes = x.shape();
+    Ints steps = Shape::filled(x.shape().rank(), 1);
+    starts[axis] = count > 0 ? start : 0;
+    sizes[axis] = count;
+    steps[axis] = count > 1 ? step : 1;
+    const Attribute attrs[] = {starts, sizes, steps};
+    return x.builder().op("slice", {&x, 1}, attrs);
+}
+
+Value padded(const Value& x, const Ints& before, const Ints& after, const Scalar& value) {
+    const Attribute attrs[] = {before, after, value};
+    return x.builder().op("pad", {&x, 1}, attrs);
+}
+
+Value joined(std::span<const Value> values, int axis) {
+    const Attribute attrs[] = {static_cast<std::int64_t>(axis)};
+    return values[0].builder().op("concat", values, attrs);
+}
+
+Value positions(ProgramBuilder& builder, const Shape& shape, std::int64_t axis, DType dtype) {
+    const TensorSpec spec{dtype, shape};
+    const Attribute attrs[] = {axis};
+    return builder.op("iota", {}, attrs, &spec);
+}
+
+Value with_axis(const Value& x, int axis) {
+    Shape shape;
+    for (int i = 0; i <= x.shape().rank(); ++i) {
+        if (i == axis) shape.push_back(1);
+        if (i < x.shape().rank()) shape.push_back(x.shape()[i]);
+    }
+    return reshape(x, shape);
+}
+
+int axis_of(const InferArgs& args) {
+    const std::int64_t axis = args.attrs.integer(0);
+    if (axis < 0) throw IndexError(fmt::format("{}: axis {} is negative", args.op.name, axis));
+    return static_cast<int>(ensure_axis(args.op.name, axis, args.inputs[0]->shape));
+}
+
+std::string operands_text(const InferArgs& args) {
+    std::string out;
+    for (const TensorSpec* spec : args.inputs) out += (out.empty() ? "" : ", ") + spec->str();
+    return out;
+}
+
+void check_one_type(const InferArgs& args, std::size_t from, std::size_t to) {
+    for (std::size_t i = from + 1; i < to; ++i) {
+        if (args.inputs[i]->dtype != args.inputs[from]->dtype) {
+            throw DTypeError(fmt::format("{}: operands have different types: {}", args.op.name,
+                                         operands_text(args)));
+        }
+    }
+}
+
+}  // namespace lazuli::ops

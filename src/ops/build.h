@@ -1,0 +1,53 @@
+#pragma once
+
+// What composites share beside the public ops of values.h: movements whose public forms take more
+// work, positions, and the checks of their operands.
+//
+// Value::shape() refers into the builder, which moves its specs as operations are appended: keep a
+// copy of a shape that is read after that.
+
+#include <span>
+
+#include "lazuli/op.h"
+#include "ops/values.h"
+
+namespace lazuli::ops {
+
+using Inputs = std::span<const Value>;
+
+/// The traits of an elementwise function of floats.
+inline constexpr Trait kFloatMath =
+    Trait::elementwise | Trait::same_type | Trait::promotes | Trait::to_float;
+
+/// f16 and bf16 are computed in f32: a sum of squares or of many exponentials would leave f16's
+/// range.
+inline Value widened(const Value& x) {
+    return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x;
+}
+inline Value narrowed(const Value& x, DType dtype) {
+    return x.dtype() == dtype ? x : cast(x, dtype);
+}
+
+/// An activation of a float.
+Value activate(const Value& x, Activation f);
+
+/// `count` elements along an axis, from `start`, every `step`-th.
+Value part_of_axis(const Value& x, int axis, std::int64_t start, std::int64_t count,
+                   std::int64_t step = 1);
+/// A number put before and behind each dimension; negative counts take elements away.
+Value padded(const Value& x, const Ints& before, const Ints& after, const Scalar& value);
+/// Values one behind the other along an axis.
+Value joined(std::span<const Value> values, int axis);
+/// The position along an axis of `shape`.
+Value positions(ProgramBuilder& builder, const Shape& shape, std::int64_t axis, DType dtype);
+/// The same elements with one size more, 1, at `axis`.
+Value with_axis(const Value& x, int axis);
+
+/// The axis in attribute 0, which counts from the front; IndexError where there is none.
+int axis_of(const InferArgs& args);
+/// DTypeError where operands `from` to `to` are not of one type.
+void check_one_type(const InferArgs& args, std::size_t from, std::size_t to);
+/// All operands' types and shapes, for messages.
+std::string operands_text(const InferArgs& args);
+
+}  // namespace lazuli::ops
