@@ -47,6 +47,7 @@ LAZULI_LAPACK_COMPLEX(z, C128, double)
 // Only OpenBLAS has them.
 int openblas_get_num_threads() __attribute__((weak));
 void openblas_set_num_threads(int) __attribute__((weak));
+int openblas_get_parallel() __attribute__((weak));
 }
 
 namespace {
@@ -213,6 +214,9 @@ int threads_before = 0;
 }  // namespace
 
 const LazuliLapack* lazuli_lapack() {
+    // An OpenBLAS that was built without threads takes no care of those that call it: two at once
+    // spoil each other's work.
+    if (openblas_get_parallel != nullptr && openblas_get_parallel() == 0) return nullptr;
     static constexpr LazuliLapack tables{&kRoutines<float>, &kRoutines<double>, &kRoutines<C64>,
                                          &kRoutines<C128>};
     return &tables;

@@ -15,7 +15,7 @@ struct LazuliLapack {
 };
 
 extern "C" {
-/// The tables; they live as long as the module.
+/// The tables; they live as long as the module. Null where several threads cannot call the library.
 __attribute__((visibility("default"))) const LazuliLapack* lazuli_lapack();
 /// Between these two a LAPACK that has threads of its own keeps to the thread that calls it. Calls
 /// nest, from any thread.

@@ -48,6 +48,12 @@ const Library* library() {
                        why != nullptr ? why : place.string());
             return nullptr;
         }
+        if (out.tables() == nullptr) {
+            fmt::print(stderr,
+                       "lazuli: this LAPACK cannot be called by several threads, and is "
+                       "left out\n");
+            return nullptr;
+        }
         const LazuliLapack& tables = *out.tables();
         out.routines = {tables.single, tables.twice, tables.complex_single, tables.complex_twice};
         return new Library(out);
