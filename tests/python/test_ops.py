@@ -10,7 +10,7 @@ import lazuli as lz
 from oracle_formulas import FORMULAS
 
 OPS = {op.name: op for op in lz.ops()}
-NOT_CALLED = {"constant", "view", "custom_call"}  # `full`, every movement, functions of C++ programs
+NOT_CALLED = {"constant", "view", "custom_call", "part"}  # `full`, every movement, functions of C++ programs
 
 # Ops that Python calls as numpy does and not as their record says.
 FORMS = {
@@ -21,6 +21,8 @@ FORMS = {
     "tile": lambda i, a: lz.tile(i[0], a["counts"]),
     "concat": lambda i, a: lz.concat(i, a["axis"]),
     "diagonal": lambda i, a: lz.diagonal(i[0], *a.values()),
+    "scatter": lambda i, a: lz.scatter(i[0], i[2], i[1], **a),  # positions come before updates
+    "stack": lambda i, a: lz.stack(i, a["axis"]),
 }
 
 
