@@ -39,7 +39,14 @@ class Library:
     """One whose functions are made of Python functions by `compiled`, and whose results `finish` waits for."""
 
     def operands(self, work):
-        return [self.array(a, work.dtype) for a in work.arrays()]
+        arrays = work.arrays()
+        out = [self.array(a, work.dtype) for a in arrays]
+        if work.kind == "scatter_add":  # the last operand says where in the first, as a share of its length
+            out[-1] = self.integers((arrays[-1] * len(arrays[0])).astype(np.int64))
+        return out
+
+    def integers(self, a):
+        raise NotImplementedError("no positions")
 
     def prepare(self, work):
         """The function that is timed."""
@@ -94,6 +101,24 @@ class Numpy(Library):
     def lora(self, x, w, a, b):
         return lora(x, w, a, b)
 
+    def integers(self, a):
+        return a
+
+    def sort(self, x):
+        return np.sort(x)
+
+    def topk(self, x):
+        at = np.argpartition(x, -100)[-100:]
+        return x[at[np.argsort(-x[at])]]
+
+    def cumsum(self, x):
+        return np.cumsum(x)
+
+    def scatter_add(self, x, updates, positions):
+        out = x.copy()
+        np.add.at(out, positions, updates)
+        return out
+
     def attention(self, q, k, v):
         return self.softmax(q @ k.transpose(0, 2, 1) * np.float32(1 / math.sqrt(q.shape[-1]))) @ v
 
@@ -142,6 +167,21 @@ class Torch(Library):
 
     def convolution(self, x, w):
         return self.f.conv2d(x, w, padding=w.shape[-1] // 2)
+
+    def integers(self, a):
+        return self.torch.from_numpy(a)
+
+    def sort(self, x):
+        return self.torch.sort(x)[0]
+
+    def topk(self, x):
+        return self.torch.topk(x, 100)[0]
+
+    def cumsum(self, x):
+        return self.torch.cumsum(x, 0)
+
+    def scatter_add(self, x, updates, positions):
+        return x.scatter_add(0, positions, updates)
 
     def attention(self, q, k, v):
         return self.f.scaled_dot_product_attention(q[None], k[None], v[None])[0]

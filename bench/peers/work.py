@@ -35,6 +35,9 @@ def all_work():
         out.append(Work("small work and attention, f32", kind, kind + "/f32/128x1024", "f32", (x, x, x[1:], x[1:])))
     out.append(Work("small work and attention, f32", "lora", "lora/f32/128x512r8", "f32", ((128, 512), (512, 512), (512, 8), (8, 512))))
     out.append(Work("small work and attention, f32", "attention", "attention/f32/8x1024x64", "f32", ((8, 1024, 64),) * 3))
+    n = (10_000_000,)
+    for kind, operands in (("sort", 1), ("topk", 1), ("cumsum", 1), ("scatter_add", 3)):
+        out.append(Work("sorting and scanning, 10M elements", kind, kind + "/f32/10000000", "f32", (n,) * operands))
     for dtype in ("f32", "bf16"):
         for kind in ("matmul", "matmul_bias_gelu"):
             for n in (512, 1024, 2048, 4096):

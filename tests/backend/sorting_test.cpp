@@ -235,7 +235,7 @@ Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::ui
         if (spec.dtype == DType::boolean) v = v < 0 ? 0 : 1;
         if (edges && is_floating(spec.dtype) && random() % 3 == 0) v = special[random() % 6];
     }
-    return Tensor::from(out, spec.shape).cast(spec.dtype).eval();
+    return Tensor::from(out, spec.shape).to(Device("reference")).cast(spec.dtype).eval();
 }
 
 /// Long lines, in several blocks, digits and chunks, on the cpu and the reference: the same bits,

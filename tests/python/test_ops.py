@@ -29,6 +29,8 @@ FORMS = {
     "diagonal": lambda i, a: lz.diagonal(i[0], *a.values()),
     "attention_general": lambda i, a: attention_general(i, **a),
     "dropout": lambda i, a: lz.dropout(i[0], a["p"], i[1]),
+    "scatter": lambda i, a: lz.scatter(i[0], i[2], i[1], **a),  # positions come before updates
+    "stack": lambda i, a: lz.stack(i, a["axis"]),
 }
 
 

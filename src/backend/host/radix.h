@@ -4,11 +4,10 @@
 // each chunk, sums up where each chunk's records of each digit go, and moves them there: equal ones
 // stay in their order, and where each record goes does not depend on the chunks.
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "backend/host/share.h"
@@ -34,65 +33,6 @@ inline constexpr std::int64_t kLongLine = std::int64_t{1} << 15;  // worth sever
 inline std::int64_t chunks_for(std::int64_t count) {
     const std::int64_t most = runtime::thread_count() == 1 ? 1 : 4 * runtime::thread_count();
     return std::clamp<std::int64_t>(count / kLongLine, 1, most);
-}
-
-/// Where records go one behind the other in memory.
-template <class T>
-struct Dense {
-    T* to;
-    void operator()(std::int64_t at, const T& record) const { to[at] = record; }
-};
-/// Whether a place to store records is memory whose lines hold a whole number of them.
-template <class Store>
-inline constexpr bool is_dense = false;
-template <class T>
-inline constexpr bool is_dense<Dense<T>> = 64 % sizeof(T) == 0;
-
-/// Moves records to where they belong by way of one line of memory for each digit, which is written
-/// when it is full: single records at a thousand places would each bring a line into the cache.
-template <class T, class Load, class Digit>
-void move_by_lines(T* to, std::int64_t* place, std::int64_t digits, std::int64_t begin,
-                   std::int64_t end, const Load& load, const Digit& digit) {
-    constexpr std::int64_t kFits = 64 / sizeof(T);
-    struct alignas(64) Line {
-        unsigned char bytes[64];
-    };
-    // The result may begin anywhere on a line.
-    const auto shift = static_cast<std::int64_t>(
-        (reinterpret_cast<std::uintptr_t>(to) % 64 + sizeof(T) - 1) / sizeof(T));
-    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) != 0 || shift % kFits != 0) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const T record = load(i);
-            to[place[digit(record)]++] = record;
-        }
-        return;
-    }
-    const std::vector<std::int64_t> first(place, place + digits);
-    std::vector<Line> lines(static_cast<std::size_t>(digits));
-    T* const waiting = reinterpret_cast<T*>(lines.data());
-    for (std::int64_t i = begin; i < end; ++i) {
-        const T record = load(i);
-        const std::int64_t d = digit(record);
-        const std::int64_t at = place[d]++;
-        T* const line = waiting + d * kFits;
-        line[at % kFits] = record;
-        if (at % kFits != kFits - 1) continue;
-        const std::int64_t from = at - (kFits - 1);
-        if (from >= first[static_cast<std::size_t>(d)]) [[likely]] {
-            for (int k = 0; k < 4; ++k)
-                _mm_stream_si128(reinterpret_cast<__m128i*>(to + from) + k,
-                                 _mm_load_si128(reinterpret_cast<const __m128i*>(line) + k));
-        } else {
-            for (std::int64_t k = first[static_cast<std::size_t>(d)]; k <= at; ++k)
-                to[k] = line[k % kFits];
-        }
-    }
-    for (std::int64_t d = 0; d < digits; ++d) {
-        const std::int64_t from =
-            std::max(first[static_cast<std::size_t>(d)], place[d] / kFits * kFits);
-        for (std::int64_t k = from; k < place[d]; ++k) to[k] = waiting[d * kFits + k % kFits];
-    }
-    _mm_sfence();  // others read what was written past the cache
 }
 
 /// One pass over `count` records: load(i) is record i, digit(record) where it belongs, and
@@ -127,12 +67,6 @@ std::vector<std::int64_t> radix_pass(std::int64_t count, std::int64_t digits, co
     }
     begins.push_back(so_far);
     in_chunks([&](std::int64_t* place, std::int64_t begin, std::int64_t end) {
-        if constexpr (is_dense<Store>) {
-            if (end - begin >= 8 * digits) {
-                move_by_lines(store.to, place, digits, begin, end, load, digit);
-                return;
-            }
-        }
         for (std::int64_t i = begin; i < end; ++i) {
             const auto record = load(i);
             store(place[digit(record)]++, record);
@@ -171,7 +105,7 @@ void radix_sort(std::int64_t count, Record* a, Record* b, const Load& load, cons
         Record* const from = (passes - p) % 2 == 0 ? a : b;
         Record* const to = from == a ? b : a;
         const auto load_here = [from](std::int64_t i) { return from[i]; };
-        const Dense<Record> store_here{to};
+        const auto store_here = [to](std::int64_t at, const Record& r) { to[at] = r; };
         const std::int64_t digits = std::int64_t{1} << width;
         if (p == 0 && passes == 1) {
             radix_pass(count, digits, load, digit, store, nothing);
