@@ -98,8 +98,6 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
     const auto id = static_cast<OpId>(random_.below(static_cast<std::size_t>(op_count())));
     const OpDef& def = op_def(id);
     if (has(def.traits, Trait::leaf)) return false;
-    // Its bytes are numbers that backends round each in their own way.
-    if (def.name == "time_mix_v7") return false;
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);

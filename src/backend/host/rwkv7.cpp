@@ -172,8 +172,10 @@ void time_mix(const EvalArgs& args) {
               spec.shape.numel(),
               args.result<char>(),
               state};
-    // What no run writes: tokens are 0, states stay.
+    // What no run writes: tokens are 0, states stay, and the bytes that fill up a bundle are 0.
     std::memset(args.out, 0, static_cast<std::size_t>(layout.offsets[1]));
+    std::memset(reinterpret_cast<char*>(state) + states.nbytes(), 0,
+                static_cast<std::size_t>(layout.bytes - layout.offsets[1] - states.nbytes()));
     std::vector<bool> written(static_cast<std::size_t>(states.shape[0]));
     for (const Run& run : work.runs) written[static_cast<std::size_t>(run.state)] = true;
     const std::int64_t each = work.heads * work.size * work.size;
