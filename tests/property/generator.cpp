@@ -101,8 +101,6 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
     // An argument has no value outside of a body.
     if (has(def.traits, Trait::leaf) || has(def.traits, Trait::sensitive) || def.name == "argument")
         return false;
-    // Its bytes are numbers that backends round each in their own way.
-    if (def.name == "time_mix_v7") return false;
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);

@@ -28,19 +28,29 @@ struct Token {
     const float* b;  // kk * a
 };
 
+/// The sum of a vector's elements: its halves are added until one is left.
+template <int Lanes>
+__attribute__((always_inline)) inline float total(const void* vector) {
+    if constexpr (Lanes == 1) {
+        float one;
+        std::memcpy(&one, vector, sizeof(one));
+        return one;
+    } else {
+        using Half [[gnu::vector_size(Lanes * 2)]] = float;
+        Half low;
+        Half high;
+        std::memcpy(&low, vector, sizeof(Half));
+        std::memcpy(&high, static_cast<const char*>(vector) + sizeof(Half), sizeof(Half));
+        low += high;
+        return total<Lanes / 2>(&low);
+    }
+}
+
 /// One token. `padded` is `size` filled up to whole vectors; rows of the state lie `padded` apart.
 template <int Lanes>
 __attribute__((always_inline)) inline void step(const Token& token, std::int64_t size,
                                                 std::int64_t padded, float* state, float* y) {
     using Vector [[gnu::vector_size(Lanes * 4)]] = float;
-    const auto total = [](const Vector& v) __attribute__((always_inline)) {
-        float sums[Lanes];
-        std::memcpy(sums, &v, sizeof(v));
-        for (int half = Lanes / 2; half > 0; half /= 2) {
-            for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
-        }
-        return sums[0];
-    };
     Vector s, r, w, k, kk, b;
     for (std::int64_t i = 0; i < size; ++i) {
         float* row = state + i * padded;
@@ -50,7 +60,7 @@ __attribute__((always_inline)) inline void step(const Token& token, std::int64_t
             std::memcpy(&kk, token.kk + j, sizeof(Vector));
             along += s * kk;
         }
-        const float removed = -total(along);
+        const float removed = -total<Lanes>(&along);
         const float value = token.v[i];
         Vector sum{};
         for (std::int64_t j = 0; j < padded; j += Lanes) {
@@ -63,7 +73,7 @@ __attribute__((always_inline)) inline void step(const Token& token, std::int64_t
             std::memcpy(row + j, &s, sizeof(Vector));
             sum += s * r;
         }
-        y[i] = total(sum);
+        y[i] = total<Lanes>(&sum);
     }
 }
 
@@ -172,8 +182,10 @@ void time_mix(const EvalArgs& args) {
               spec.shape.numel(),
               args.result<char>(),
               state};
-    // What no run writes: tokens are 0, states stay.
+    // What no run writes: tokens are 0, states stay, and the bytes that fill up a bundle are 0.
     std::memset(args.out, 0, static_cast<std::size_t>(layout.offsets[1]));
+    std::memset(reinterpret_cast<char*>(state) + states.nbytes(), 0,
+                static_cast<std::size_t>(layout.bytes - layout.offsets[1] - states.nbytes()));
     std::vector<bool> written(static_cast<std::size_t>(states.shape[0]));
     for (const Run& run : work.runs) written[static_cast<std::size_t>(run.state)] = true;
     const std::int64_t each = work.heads * work.size * work.size;
