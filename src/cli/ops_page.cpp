@@ -38,9 +38,19 @@ std::string types_text(DTypeSet set) {
 }
 
 std::string_view kind_text(AttrKind kind) {
-    constexpr std::string_view names[] = {"bool",     "integer", "real",   "number", "axes",
-                                          "integers", "text",    "choice", "view"};
-    return names[static_cast<std::size_t>(kind)];
+    switch (kind) {
+        case AttrKind::boolean: return "bool";
+        case AttrKind::integer: return "integer";
+        case AttrKind::real: return "real";
+        case AttrKind::scalar: return "number";
+        case AttrKind::axes: return "axes";
+        case AttrKind::ints: return "integers";
+        case AttrKind::text: return "text";
+        case AttrKind::choice: return "choice";
+        case AttrKind::view: return "view";
+        case AttrKind::program: return "program";
+    }
+    __builtin_unreachable();
 }
 
 std::string operands_text(const OpDef& def) {

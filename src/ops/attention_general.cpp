@@ -172,7 +172,9 @@ std::vector<OpDef> attention_general() {
             .infer = infer_general,
             .implementations = {{.name = "softmax", .build = build_general}},
             .tolerance = {.ulps = 128, .absolute = 1e-5},
-            .sample = {.low = -2, .high = 2},
+            // The largest numbers overflow in sums of f32 and not in those of f64, and a softmax of
+            // what comes out is NaN here and a number there.
+            .sample = {.low = -2, .high = 2, .edges = false},
             .cases =
                 {{{{4, 5, 4}, {2, 7, 4}, {2, 7, 3}}, attributes(0.0, false, 0, 0.0, false)},
                  {{{2, 4, 5, 4}, {2, 1, 5, 4}, {2, 1, 5, 3}}, attributes(0.5, true, 2, 0.0, false)},

@@ -161,6 +161,17 @@ std::vector<TensorSpec> while_results(const InferArgs& args) {
 }
 
 std::vector<OpDef> control() {
+    const std::string doubles =
+        "program(i: i64[], x: f32[3]) {\n  %0 = add(x, x) : f32[3]\n  return %0\n}\n";
+    const std::string stacks =
+        "program(i: i64[], x: f32[3], s: f32[3], c: f32[3]) {\n  %0 = mul(x, c) : f32[3]\n"
+        "  %1 = add(%0, s) : f32[3]\n  return %1, %0\n}\n";
+    const std::string negates = "program(x: f32[2]) {\n  %0 = neg(x) : f32[2]\n  return %0\n}\n";
+    const std::string squares = "program(x: f32[2]) {\n  %0 = mul(x, x) : f32[2]\n  return %0\n}\n";
+    const auto loops = [](const std::string& body, std::int64_t scanned, std::int64_t trips,
+                          bool reverse) {
+        return std::vector<Attribute>{body, std::int64_t{1}, scanned, trips, reverse};
+    };
     return {
         {
             .name = "argument",
@@ -188,7 +199,12 @@ std::vector<OpDef> control() {
                       {"trips", AttrKind::integer},
                       {"reverse", AttrKind::boolean}},
             .infer = infer_loop,
+            .results = loop_results,
             .evaluate = evaluate_control,
+            .cases = {{{{3}}, loops(doubles, 0, 4, false), {}, {f32}},
+                      {{{3}, {5, 3}, {3}}, loops(stacks, 1, 5, false), {}, {f32, f32, f32}},
+                      {{{3}, {5, 3}, {3}}, loops(stacks, 1, 5, true), {}, {f32, f32, f32}},
+                      {{{3}, {0, 3}, {3}}, loops(stacks, 1, 0, false), {}, {f32, f32, f32}}},
         },
         {
             .name = "cond",
@@ -198,7 +214,9 @@ std::vector<OpDef> control() {
             .traits = Trait::keep_if_held,
             .attrs = {{"then", AttrKind::program}, {"otherwise", AttrKind::program}},
             .infer = infer_cond,
+            .results = cond_results,
             .evaluate = evaluate_control,
+            .cases = {{{{}, {2}}, {negates, squares}, {}, {DType::boolean, f32}}},
         },
         {
             .name = "while_loop",
@@ -211,6 +229,7 @@ std::vector<OpDef> control() {
                       {"body", AttrKind::program},
                       {"carried", AttrKind::integer}},
             .infer = infer_while,
+            .results = while_results,
             .evaluate = evaluate_control,
         },
     };

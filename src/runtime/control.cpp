@@ -116,7 +116,13 @@ class Body {
 std::vector<char*> places(const EvalArgs& args, std::span<const TensorSpec> results) {
     const ops::BundleLayout layout = ops::bundle_layout(results);
     std::vector<char*> out;
-    for (const std::int64_t offset : layout.offsets) out.push_back(args.result<char>() + offset);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        out.push_back(args.result<char>() + layout.offsets[i]);
+        // What lies between results is 0, so that equal bundles have equal bytes.
+        const std::int64_t next = i + 1 < results.size() ? layout.offsets[i + 1] : layout.bytes;
+        const std::int64_t used = results[i].nbytes();
+        std::memset(out[i] + used, 0, static_cast<std::size_t>(next - layout.offsets[i] - used));
+    }
     return out;
 }
 
