@@ -3,11 +3,11 @@
 /// @file
 /// All of Lazuli.
 
-#include "lazuli/arguments.h"    // IWYU pragma: export
-#include "lazuli/backend.h"      // IWYU pragma: export
-#include "lazuli/compile.h"      // IWYU pragma: export
+#include "lazuli/arguments.h"  // IWYU pragma: export
+#include "lazuli/backend.h"    // IWYU pragma: export
+#include "lazuli/compile.h"    // IWYU pragma: export
 #include "lazuli/conformance.h"
-#include "lazuli/control.h"  // IWYU pragma: export
+#include "lazuli/control.h"      // IWYU pragma: export
 #include "lazuli/custom.h"       // IWYU pragma: export
 #include "lazuli/device.h"       // IWYU pragma: export
 #include "lazuli/dtype.h"        // IWYU pragma: export

@@ -16,8 +16,8 @@
 
 #include "ir/op_table.h"
 #include "ir/placement.h"
-#include "lazuli/program.h"
 #include "lazuli/error.h"
+#include "lazuli/program.h"
 
 namespace lazuli {
 

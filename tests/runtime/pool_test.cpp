@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <stdexcept>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 

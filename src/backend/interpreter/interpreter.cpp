@@ -24,12 +24,11 @@ class Interpreter final : public HostBackend {
     }
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
         const auto& steps = *static_cast<const plan::Steps*>(prepared);
-        return run_steps(*this, steps, params,
-                         [&](std::size_t step, const StepBuffers& buffers) {
-                             if (steps.all[step].kernel == nullptr) return false;
-                             codegen::interpret(*steps.all[step].kernel, buffers.addresses);
-                             return true;
-                         });
+        return run_steps(*this, steps, params, [&](std::size_t step, const StepBuffers& buffers) {
+            if (steps.all[step].kernel == nullptr) return false;
+            codegen::interpret(*steps.all[step].kernel, buffers.addresses);
+            return true;
+        });
     }
     std::vector<std::string> kernel_lines(const void* prepared) const override {
         return static_cast<const plan::Steps*>(prepared)->lines();
