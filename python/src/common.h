@@ -69,6 +69,7 @@ void bind_ops(nb::module_& m);
 void bind_forms(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_data_forms(nb::module_& m);
+void bind_control(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_factories(nb::module_& m);
 void bind_engine(nb::module_& m);

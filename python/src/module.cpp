@@ -70,6 +70,7 @@ NB_MODULE(_lazuli, m) {
     bind_forms(m);  // after the ops, whose place some take
     bind_linalg(m);
     bind_data_forms(m);
+    bind_control(m);
     bind_records(m);
     bind_factories(m);
     bind_engine(m);

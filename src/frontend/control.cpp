@@ -10,7 +10,6 @@
 #include "ir/engine.h"
 #include "ir/graph.h"
 #include "lazuli/error.h"
-#include "lazuli/graph.h"
 #include "lazuli/ops.h"
 #include "lazuli/program.h"
 #include "ops/control.h"
@@ -30,34 +29,41 @@ struct Recorded {
     std::uint64_t last_id = 0;
 };
 
-/// While it lives nothing is evaluated by itself: bodies have no values.
-class NoEager {
+/// While it lives, what is recorded is a body's: nothing of it is evaluated, and it belongs to no
+/// scope of the user's.
+class BodyScope {
    public:
-    NoEager() : before_(ir::arena().mode.eager) { set(0); }
-    ~NoEager() { set(before_); }
-    NoEager(const NoEager&) = delete;
-    NoEager& operator=(const NoEager&) = delete;
+    BodyScope() : eager_(mode().eager), graph_scope_(mode().graph_scope) {
+        mode().eager = 0;
+        mode().graph_scope = nullptr;
+        ++mode().hold_flush;
+        mode().update();
+    }
+    ~BodyScope() {
+        mode().eager = eager_;
+        mode().graph_scope = graph_scope_;
+        --mode().hold_flush;
+        mode().update();
+    }
+    BodyScope(const BodyScope&) = delete;
+    BodyScope& operator=(const BodyScope&) = delete;
 
    private:
-    static void set(decltype(ir::RecordingMode::eager) value) {
-        ir::RecordingMode& mode = ir::arena().mode;
-        mode.eager = value;
-        mode.update();
-    }
-    decltype(ir::RecordingMode::eager) before_;
+    static ir::RecordingMode& mode() { return ir::arena().mode; }
+    decltype(ir::RecordingMode::eager) eager_;
+    decltype(ir::RecordingMode::graph_scope) graph_scope_;
 };
 
 Recorded record_body(std::string_view op, std::span<const TensorSpec> specs, Device device,
                      const std::function<Tensors(const Tensors&)>& body) {
     static const OpRef argument("argument");
-    const NoEager lazily;
+    const BodyScope scope;
     Recorded out;
     for (std::size_t i = 0; i < specs.size(); ++i) {
         AttrWords words;
         words.integer(static_cast<std::int64_t>(i));
         out.arguments.push_back(frontend::make_node(argument, specs[i], device, {}, words.words()));
     }
-    const GraphScope scope;
     out.first_id = ir::arena().current_id() + 1;
     out.results = body(out.arguments);
     out.last_id = ir::arena().current_id();
@@ -160,7 +166,7 @@ Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
     if (fixed < 0) operands.push_back(trips);
     operands.insert(operands.end(), carried.begin(), carried.end());
     operands.insert(operands.end(), scanned.begin(), scanned.end());
-    const Device device = home_of(operands);
+    const Device device = home_of(carried.empty() ? operands : carried);
     std::vector<TensorSpec> arguments{{i64, {}}};
     for (const TensorSpec& spec : specs_of(name, carried)) arguments.push_back(spec);
     for (const TensorSpec& spec : specs_of(name, scanned)) {
@@ -217,7 +223,9 @@ Tensors loop(const Tensor& trips, const Tensors& carried,
     if (op_def(node.op).lowering == Lowering::constant) {
         AttrWords words;
         words.scalar(node.attrs().scalar(0));
-        passed = frontend::make_node(parameter, spec, trips.device(), {}, words.words());
+        passed = frontend::make_node(parameter, spec,
+                                     home_of(carried.empty() ? Tensors{trips} : carried), {},
+                                     words.words());
     }
     return make_loop("loop", passed.dtype() == i64 ? passed : passed.cast(i64), -1, carried, {},
                      false,

@@ -99,14 +99,16 @@ namespace {
 std::vector<std::int64_t> positions_of(const Tensor& mask) {
     const Tensor there = mask.contiguous().to(Device());
     there.eval();
-    const bool* data = there.data<bool>();
+    // As bytes: memory that was lent may hold truth values other than 0 and 1.
+    const auto* data = reinterpret_cast<const unsigned char*>(there.data<bool>());
     const std::int64_t count = there.numel();
-    std::vector<std::int64_t> out(static_cast<std::size_t>(std::count(data, data + count, true)) +
-                                  1);
+    const auto holds = [](unsigned char byte) { return byte != 0; };
+    std::vector<std::int64_t> out(
+        static_cast<std::size_t>(std::count_if(data, data + count, holds)) + 1);
     std::int64_t* to = out.data();
     for (std::int64_t i = 0; i < count; ++i) {
         *to = i;
-        to += data[i] ? 1 : 0;
+        to += holds(data[i]) ? 1 : 0;
     }
     out.pop_back();
     return out;

@@ -28,7 +28,8 @@ namespace {
 
 class Parser {
    public:
-    explicit Parser(std::string_view text, std::size_t at = 0) : text_(text), at_(at) {}
+    explicit Parser(std::string_view text, std::size_t at = 0, int depth = 0)
+        : text_(text), at_(at), depth_(depth) {}
 
     Program program() {
         Program out = nested();
@@ -221,14 +222,17 @@ class Parser {
             case AttrKind::text: return quoted();
             case AttrKind::choice: return word("a name");
             case AttrKind::view: return placement(base);
-            case AttrKind::program: {
-                Parser inner(text_, at_);
-                const Program program = inner.nested();
-                at_ = inner.at_;
-                return program.str();
-            }
+            case AttrKind::program: return body().str();
         }
         __builtin_unreachable();
+    }
+    Program body() {
+        constexpr int kDeepest = 64;
+        if (depth_ == kDeepest) fail(fmt::format("bodies are nested more than {} deep", kDeepest));
+        Parser inner(text_, at_, depth_ + 1);
+        Program out = inner.nested();
+        at_ = inner.at_;
+        return out;
     }
     void operation() {
         skip();
@@ -266,7 +270,11 @@ class Parser {
                 fail(fmt::format("{}: the attribute '{}' expected", def.name, attr.name));
             }
             expect('=');
-            words.append(def.name, attr, attribute(attr.kind, base));
+            if (attr.kind == AttrKind::program) {
+                words.program(body());
+            } else {
+                words.append(def.name, attr, attribute(attr.kind, base));
+            }
         }
         expect(':');
         const TensorSpec stated = spec();
@@ -303,6 +311,7 @@ class Parser {
 
     std::string_view text_;
     std::size_t at_;
+    int depth_;  // of bodies around this program
     ProgramBuilder builder_;
     std::map<std::string, Value> values_;
     std::set<std::string> result_names_;

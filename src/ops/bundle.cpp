@@ -13,7 +13,14 @@ BundleLayout bundle_layout(std::span<const TensorSpec> results) {
     BundleLayout out;
     for (const TensorSpec& spec : results) {
         out.offsets.push_back(out.bytes);
-        out.bytes += (spec.nbytes() + kBundleAlign - 1) / kBundleAlign * kBundleAlign;
+        const std::int64_t blocks =
+            spec.nbytes() / kBundleAlign + (spec.nbytes() % kBundleAlign != 0);
+        std::int64_t room = 0;
+        if (__builtin_mul_overflow(blocks, kBundleAlign, &room) ||
+            __builtin_add_overflow(out.bytes, room, &out.bytes)) {
+            throw ShapeError(fmt::format("results of more than 2^63 bytes: {}", spec.str()),
+                             "fewer bytes", spec.shape.str());
+        }
     }
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lazuli/error.h"
@@ -28,7 +29,9 @@ Value build_triangle(ProgramBuilder& builder, Inputs in, const InferArgs& args) 
     const Shape matrix{shape[shape.rank() - 2], shape[shape.rank() - 1]};
     const Value row = positions(builder, matrix, 0, i64);
     const Value column = positions(builder, matrix, 1, i64);
-    const Value edge = row + constant_like(row, args.attrs.integer(0));
+    // Diagonals beyond the corners are as those at the corners.
+    const std::int64_t diagonal = std::clamp(args.attrs.integer(0), -matrix[0], matrix[1]);
+    const Value edge = row + constant_like(row, diagonal);
     return select(Lower ? le(column, edge) : ge(column, edge), in[0], constant_like(in[0], 0));
 }
 

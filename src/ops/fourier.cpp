@@ -19,8 +19,9 @@ using Complex = std::complex<double>;
 enum : int { kAxis, kLength, kInverse, kFull = kInverse };  // the scale is the last
 
 int axis_of(const InferArgs& args) {
-    return static_cast<int>(
-        ensure_axis(args.op.name, args.attrs.integer(kAxis), args.inputs[0]->shape));
+    const std::int64_t axis = args.attrs.integer(kAxis);
+    if (axis < 0) throw IndexError(fmt::format("{}: axis {} is negative", args.op.name, axis));
+    return static_cast<int>(ensure_axis(args.op.name, axis, args.inputs[0]->shape));
 }
 
 /// Throws where fewer than `least` elements are to be transformed.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "ops/linalg.h"
 #include "ops/table.h"
 
@@ -146,14 +149,26 @@ void det_batches(const EvalArgs& args, const LapackRoutines* lapack, std::int64_
                 continue;
             }
             std::vector<std::int32_t> pivots(static_cast<std::size_t>(n));
-            if (n > 0) (void)routines.lu(n, a.data(), pivots.data());
-            // The product of the pivots; each exchange of rows changes its sign. Wide, so that it
-            // overflows only where the result does.
+            if (n > 0 && routines.lu(n, a.data(), pivots.data()) > 0) {
+                *out = T{};  // a pivot is 0
+                continue;
+            }
+            // The product of the pivots; each exchange of rows changes its sign. Powers of two are
+            // counted apart, so that it overflows only where the result does.
             Compute<T> product(1);
+            std::int64_t power = 0;
             for (std::int64_t i = 0; i < n; ++i) {
                 product *= static_cast<Compute<T>>(a[static_cast<std::size_t>(i + i * n)]);
                 if (pivots[static_cast<std::size_t>(i)] != i + 1) product = -product;
+                int here = 0;
+                (void)std::frexp(std::abs(product), &here);
+                product *= std::ldexp(1.0, -here);
+                power += here;
             }
+            const auto last = static_cast<int>(std::clamp<std::int64_t>(power, -5000, 5000));
+            // In two steps: a power of two beyond the largest number may still be due.
+            product *= std::ldexp(1.0, std::clamp(last, -1000, 1000));
+            product *= std::ldexp(1.0, last - std::clamp(last, -1000, 1000));
             *out = convert<T>(product);
         }
     });

@@ -57,7 +57,7 @@ bool stays_whole(const InferArgs& args, const ExpandOptions& options,
         policy.kind == Policy::Kind::standard ||
         (policy.kind == Policy::Kind::benchmark && args.op.implementations.size() == 1);
     const bool able = options.keeps && options.keeps(args.op, inputs, *args.wanted);
-    if (wanted && !able) {
+    if (wanted && options.keeps && !able) {
         throw ArgumentError(
             fmt::format("{}: the forced kernel '{}' does not serve ({}) on this device",
                         args.op.name, policy.implementation, operands_text(args)));

@@ -162,7 +162,7 @@ def test_every_op_is_a_function_with_doc_and_signature():
         assert function.__doc__.strip(), name
         assert len(inspect.signature(function).parameters) >= 1, name
         assert name in dir(lz)
-        if op.min_inputs > 0 and name not in ("concat",):
+        if op.min_inputs > 0 and name not in ("concat", "time_mix_v7"):  # lists of tensors, several results
             assert hasattr(lz.Tensor, name) or op.max_inputs < 0, name
 
 

@@ -19,7 +19,7 @@ def test_sorting():
     for axis in (0, 1, -1):
         same(lz.sort(X, axis), np.sort(X, axis))
         same(lz.argsort(X, axis=axis), np.argsort(X, axis, kind="stable"))
-    same(lz.array([3, 1, 2]).sort(descending=True), np.array([3, 2, 1]))
+    same(lz.array([3, 1, 2]).sort(descending=True), np.array([3, 2, 1], np.int32))
     values, indices = lz.topk(lz.array([1.0, 5.0, 3.0]), 2)
     assert values.tolist() == [5, 3] and indices.tolist() == [1, 2]
     assert lz.topk(lz.array([1.0, 5.0, 3.0]), 1, largest=False)[0].tolist() == [1]

@@ -121,9 +121,9 @@ void launch(const Runnable& runnable, std::span<void* const> given) {
 std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                                                        const plan::Step& step) {
     const auto found = plan::find_contraction(program, step.group);
-    if (!found || functional::policy_of(found->windows ? "convolution" : "dot_general") ==
-                      functional::Policy::force("loops"))
-        return nullptr;
+    if (!found) return nullptr;
+    const std::string_view op = program.operation(found->product.index()).def().name;
+    if (functional::policy_of(op) == functional::Policy::force("loops")) return nullptr;
     auto out = std::make_unique<ContractionStep>();
     out->plan_ = *found;
     out->dtype_ = program.spec(found->product).dtype;
@@ -162,7 +162,7 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                    s.prologue ? s.operand.value : found->product))
             return nullptr;
     }
-    out->choose(found->windows ? "convolution" : "dot_general");
+    out->choose(op);
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
     if (!knows(out->epilogue_->buffers, found->product)) return nullptr;

@@ -85,7 +85,7 @@ void run(const EvalArgs& args) {
     const std::int64_t batches = ops::batch_count(shape);
     // Small matrices come several at a time.
     const std::int64_t size =
-        std::max<std::int64_t>(shape[shape.rank() - 1], shape[shape.rank() - 2]) + 1;
+        std::clamp<std::int64_t>(std::max(shape[shape.rank() - 1], shape[shape.rank() - 2]), 1, 64);
     const std::int64_t grain = std::max<std::int64_t>(1, 20000 / (size * size * size));
     struct Alone {  // while this lives, whatever is thrown
         const Library* lapack;
