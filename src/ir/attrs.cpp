@@ -102,6 +102,19 @@ bool is_program(std::uint64_t number) {
     return p.all.contains(number);
 }
 
+bool calls_user(const OpDef& def, const Attrs& attrs) {
+    if (def.name == "custom_call") return true;
+    for (std::size_t i = 0; i < def.attrs.size(); ++i) {
+        if (def.attrs[i].kind != AttrKind::program) continue;
+        const Program& body = attrs.program(static_cast<int>(i));
+        for (std::size_t k = 0; k < body.size(); ++k) {
+            const Operation operation = body.operation(k);
+            if (calls_user(operation.def(), operation.attrs())) return true;
+        }
+    }
+    return false;
+}
+
 bool is_interned(std::uint64_t number) {
     Strings& s = strings();
     const std::shared_lock lock(s.mutex);

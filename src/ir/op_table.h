@@ -25,6 +25,10 @@ std::uint64_t intern_program(const Program& program);
 const Program& program_at(std::uint64_t number);
 bool is_program(std::uint64_t number);
 
+/// Whether running an operation calls a function of the user's, also in a body of it: such a
+/// function may do something each time it is called.
+bool calls_user(const OpDef& def, const Attrs& attrs);
+
 }  // namespace lazuli::ir
 
 /// Defined by the ops layer, which adds its records through register_op; called once, when the

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "ir/op_table.h"
 #include "lazuli/error.h"
 
 namespace lazuli::optimize {
@@ -54,8 +55,7 @@ std::optional<Scalar> Rewriter::number(const Value& value) const {
 
 Value Rewriter::append(Candidate candidate) {
     const std::uint64_t hash = hash_of(candidate);
-    // A function of the user's may do something each time it is called.
-    const bool merges = merge_equal_ && candidate.def().name != "custom_call";
+    const bool merges = merge_equal_ && !ir::calls_user(candidate.def(), candidate.attrs());
     if (merges) {
         const auto [first, last] = by_hash_.equal_range(hash);
         for (auto at = first; at != last; ++at) {

@@ -18,6 +18,7 @@
 #include "ir/arena.h"
 #include "ir/graph.h"
 #include "ir/layout.h"
+#include "ir/op_table.h"
 #include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/graph.h"
@@ -332,8 +333,10 @@ class Attempt {
                     return binding.buffer->host_data() != nullptr || binding.buffer->bytes() == 0;
                 });
             bool calls_user = false;  // whose functions are called once, whatever happens
-            for (std::size_t i = 0; i < plan.program.size(); ++i)
-                calls_user = calls_user || plan.program.operation(i).def().name == "custom_call";
+            for (std::size_t i = 0; i < plan.program.size(); ++i) {
+                const Operation operation = plan.program.operation(i);
+                calls_user = calls_user || ir::calls_user(operation.def(), operation.attrs());
+            }
             if (!(plan.device == Device()) && visible && !calls_user) {
                 Backend& reference = backend_of(Device());
                 (void)reference.run(reference.prepare(plan::expand(plan.program, {})).get(),

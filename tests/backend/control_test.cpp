@@ -126,6 +126,41 @@ TEST_P(Control, EagerToo) {
     EXPECT_EQ(floats(made.carried[0]), (std::vector<float>{4, 4}));
 }
 
+TEST_P(Control, BodiesBelongToNoScopeOfTheUsers) {
+    const Tensor x = ones({2}).eval();
+    GraphScope scope;
+    const Looped made = loop(3, {x}, [](const Tensor& step, const Tensors& now) {
+        return Looped{{now[0] + step.cast(f32)}};
+    });
+    const Program program = scope.program();
+    EXPECT_EQ(program.results().size(), 1U);
+    EXPECT_EQ(program.str().find("argument"), std::string::npos) << program.str();
+}
+
+TEST_P(Control, EqualLoopsThatCallTheUserAreTwo) {
+    int calls = 0;
+    register_custom("counts_steps", [&](auto, const TensorSpec&, void* out) {
+        *static_cast<float*>(out) = 1;
+        ++calls;
+    });
+    const auto make = [] {
+        return loop(3, {zeros({})}, [](const Tensor&, const Tensors& now) {
+            return Looped{{now[0] + custom_call("counts_steps", {}, {f32, {}})}};
+        });
+    };
+    const Looped a = make();
+    const Looped b = make();
+    eval(a.carried[0], b.carried[0]);
+    EXPECT_EQ(a.carried[0].item<float>() + b.carried[0].item<float>(), 6);
+    EXPECT_EQ(calls, 6);
+}
+
+TEST(Bodies, AreNotNestedWithoutEnd) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "program() { %0 = loop() body=";
+    EXPECT_THROW((void)Program::parse(text), ParseError);
+}
+
 std::string message(const std::function<void()>& call) {
     try {
         call();

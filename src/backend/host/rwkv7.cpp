@@ -71,6 +71,11 @@ __attribute__((always_inline)) inline void step(const Token& token, std::int64_t
             std::memcpy(&r, token.r + j, sizeof(Vector));
             s = s * w + removed * b + value * k;
             std::memcpy(row + j, &s, sizeof(Vector));
+            if (j + Lanes > size) {
+                // What lies behind the last column stays 0, also where a value is infinite.
+                std::fill(row + size, row + padded, 0.0F);
+                std::memcpy(&s, row + j, sizeof(Vector));
+            }
             sum += s * r;
         }
         y[i] = total<Lanes>(&sum);

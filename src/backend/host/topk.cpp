@@ -31,8 +31,10 @@ struct Candidate {
 template <class Key>
 class Foremost {
    public:
-    explicit Foremost(std::int64_t k)
-        : k_(static_cast<std::size_t>(k)), most_(std::max<std::size_t>(4 * k_, 256)) {
+    /// The first k of so many.
+    Foremost(std::int64_t k, std::int64_t count)
+        : k_(static_cast<std::size_t>(k)),
+          most_(std::min(std::max<std::size_t>(4 * k_, 256), static_cast<std::size_t>(count) + 1)) {
         kept_.reserve(most_);
     }
     /// Candidates come in the order of their positions: one that equals the last is behind it.
@@ -71,8 +73,8 @@ void find_in_line(const T* in, const Lines& lines, std::int64_t k, const Keys<T>
     std::vector<std::vector<Candidate<Key>>> found(static_cast<std::size_t>(chunks));
     share(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t c = begin; c < end; ++c) {
-            Foremost<Key> foremost(k);
             const std::int64_t last = std::min(lines.size, (c + 1) * length);
+            Foremost<Key> foremost(k, last - c * length);
             for (std::int64_t i = c * length; i < last; ++i)
                 foremost.show(keys.template encode<true>(in[i * lines.inner]), i);
             found[static_cast<std::size_t>(c)] = std::move(foremost.cut());
