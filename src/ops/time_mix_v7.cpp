@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lazuli/error.h"
@@ -59,7 +60,7 @@ void evaluate_time_mix(const EvalArgs& args) {
     const std::int64_t heads = spec.shape[1];
     const std::int64_t size = spec.shape[2];
     const std::int64_t plane = spec.shape.numel();
-    std::memset(args.out, 0, static_cast<std::size_t>(layout.bytes));
+    std::fill_n(args.result<char>(), layout.bytes, char{0});
     auto* state = reinterpret_cast<float*>(args.result<char>() + layout.offsets[1]);
     if (states.nbytes() > 0)
         std::memcpy(state, args.inputs[kState].data, static_cast<std::size_t>(states.nbytes()));

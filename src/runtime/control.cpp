@@ -1,5 +1,6 @@
 #include "runtime/control.h"
 
+#include <algorithm>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -121,7 +122,7 @@ std::vector<char*> places(const EvalArgs& args, std::span<const TensorSpec> resu
         // What lies between results is 0, so that equal bundles have equal bytes.
         const std::int64_t next = i + 1 < results.size() ? layout.offsets[i + 1] : layout.bytes;
         const std::int64_t used = results[i].nbytes();
-        std::memset(out[i] + used, 0, static_cast<std::size_t>(next - layout.offsets[i] - used));
+        std::fill_n(out[i] + used, next - layout.offsets[i] - used, char{0});
     }
     return out;
 }

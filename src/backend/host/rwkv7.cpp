@@ -1,6 +1,7 @@
 // time_mix_v7 on all threads: a head of a run is one piece of work. A row of the state is read and
 // written once a token; its columns are the vectors.
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -188,9 +189,9 @@ void time_mix(const EvalArgs& args) {
               args.result<char>(),
               state};
     // What no run writes: tokens are 0, states stay, and the bytes that fill up a bundle are 0.
-    std::memset(args.out, 0, static_cast<std::size_t>(layout.offsets[1]));
-    std::memset(reinterpret_cast<char*>(state) + states.nbytes(), 0,
-                static_cast<std::size_t>(layout.bytes - layout.offsets[1] - states.nbytes()));
+    std::fill_n(args.result<char>(), layout.offsets[1], char{0});
+    std::fill(reinterpret_cast<char*>(state) + states.nbytes(), args.result<char>() + layout.bytes,
+              char{0});
     std::vector<bool> written(static_cast<std::size_t>(states.shape[0]));
     for (const Run& run : work.runs) written[static_cast<std::size_t>(run.state)] = true;
     const std::int64_t each = work.heads * work.size * work.size;
