@@ -40,7 +40,7 @@ void capture_hash_verify(benchmark::State& state) {
     }
     cache.insert(captured, {},
                  std::make_shared<plan::Plan>(
-                     plan::Plan{captured.program(), captured.program(), nullptr, 0, Device()}));
+                     plan::Plan{.program = captured.program(), .expanded = captured.program()}));
     for (auto _ : state) {
         {
             const std::scoped_lock lock(ir::graph_lock());

@@ -30,20 +30,22 @@ pi: float
 PARAMETERS = {
     "x": "ArrayLike", "a": "ArrayLike", "b": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
     "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
-    "activation": "str", "eps": "float", "seed": "int", "approximate": "bool",
+    "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int",
 }
 # What functions give that give no tensor.
 RESULTS = {
     "split": "list[Tensor]", "ops": "list[Op]", "devices": "list[str]", "default_device": "str", "set_default_device": "None",
     "cache_stats": "dict[str, Any]", "memory_stats": "dict[str, int]", "graph_stats": "dict[str, int]", "clear_caches": "None",
     "qr": "Any", "svd": "Any", "eigh": "tuple[Tensor, Tensor]", "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
+    "synchronize": "None", "is_ready": "bool", "wait": "None", "set_memory_limit": "int", "set_cache_limit": "int", "reset_peak_memory": "None",
+    "set_stream_limits": "None",
 }
 PROPERTIES = {
     "shape": "tuple[int, ...]", "dtype": "dtype", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int", "device": "str",
     "op": "str", "is_materialized": "bool", "T": "Tensor", "name": "str", "short_name": "str", "kind": "str", "doc": "str", "edge": "str",
     "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "sample": "tuple[float, float]",
     "attributes": "list[tuple[str, str]]", "dtypes": "list[dtype]", "operations": "Any", "bytes_read": "int", "bytes_written": "int",
-    "ends": "str", "cache": "str", "kernels": "list[Kernel]",
+    "ends": "str", "cache": "str", "arena_bytes": "int", "alive_bytes": "int", "unplanned_bytes": "int", "kernels": "list[Kernel]",
 }
 SPECIAL = {"__len__": "int", "__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__repr__": "str", "__str__": "str"}
 OPERATORS = "add sub mul truediv pow matmul floordiv mod and or xor lshift rshift".split()
@@ -92,8 +94,8 @@ def class_(name, value, functions):
                      "    def numpy(self) -> np.ndarray: ...\n    def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> np.ndarray: ...\n"
                      "    def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: bool | None = ...) -> Any: ...\n"
                      "    def __dlpack_device__(self) -> tuple[int, int]: ...\n")
-    if name == "eager":
-        lines.append("    def __enter__(self) -> eager: ...\n    def __exit__(self, *error: Any) -> None: ...\n")
+    if name in ("eager", "Stream"):
+        lines.append(f"    def __enter__(self) -> {name}: ...\n    def __exit__(self, *error: Any) -> None: ...\n")
     body = "".join(lines)
     return body if body.count("\n") > 1 else body + "    ...\n"
 
@@ -125,8 +127,8 @@ def main(folder, path):
             out.append(function(name, value))
         elif inspect.ismodule(value):
             out.append(submodule(name, value, module.Function))
-        elif name == "eval":
-            out.append("def eval(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
+        elif name in ("eval", "async_eval"):
+            out.append(f"def {name}(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(out))
 

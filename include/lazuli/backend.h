@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "lazuli/device.h"
+#include "lazuli/prepared.h"
 #include "lazuli/program.h"
 
 namespace lazuli {
@@ -27,7 +30,7 @@ class Buffer {
     virtual ~Buffer() = default;
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
-    /// Where the host can read it, or null where it cannot.
+    /// Where the host can read it for as long as it lives, or null where it cannot.
     virtual const void* host_data() const = 0;
     /// Where the host can write it, or null: memory of the user's that was lifted is never written.
     virtual void* host_mutable() = 0;
@@ -37,19 +40,40 @@ class Buffer {
     std::size_t bytes() const { return bytes_; }
 
     /// Says that its content is used again and again, as weights are: backends may keep what they
-    /// make of it.
-    void freeze() { frozen_.store(true, std::memory_order_release); }
+    /// make of it, and, where `release` says so, give back the memory of what they can make it of
+    /// again.
+    void freeze(bool release = false) {
+        if (release) may_release_.store(true);
+        frozen_.store(true, std::memory_order_release);
+    }
     /// Whether that was said.
     bool is_frozen() const { return frozen_.load(std::memory_order_acquire); }
+    /// Whether its memory may be given back: then `host_data` brings the content back for good.
+    bool may_release() const { return may_release_.load(std::memory_order_acquire); }
     /// What was kept under a key, or null.
     std::shared_ptr<Buffer> kept(std::uint64_t key) const;
     /// Keeps what was made of it under a key, for as long as it lives.
     void keep(std::uint64_t key, std::shared_ptr<Buffer> made);
 
+    /// Where its content lies, or lay before it was released. For who has a `Reading`.
+    virtual const void* address() const { return host_data(); }
+    /// Sees to it that the content is there. For who has a `Reading`, which keeps it there.
+    virtual void bring_back() {}
+    /// For who has the only `Reading`: gives the memory back, where that is allowed. `restore`
+    /// writes the content again.
+    virtual void release(std::function<void(void*)> restore) { (void)restore; }
+
+   protected:
+    /// How many read it now.
+    int readers() const { return readers_.load(); }
+
    private:
     Device device_;
     std::size_t bytes_;
     std::atomic<bool> frozen_{false};
+    std::atomic<bool> may_release_{false};
+    friend class Reading;
+    std::atomic<int> readers_{0};
     mutable std::mutex keeping_;
     std::vector<std::pair<std::uint64_t, std::shared_ptr<Buffer>>> kept_;
 };
@@ -57,12 +81,51 @@ class Buffer {
 /// Shared ownership of a buffer.
 using BufferPtr = std::shared_ptr<Buffer>;
 
+/// Says that a buffer is read for as long as this lives.
+class Reading {
+   public:
+    /// Of a buffer that outlives this.
+    explicit Reading(Buffer& buffer) : buffer_(&buffer) { ++buffer.readers_; }
+    ~Reading() {
+        if (buffer_ != nullptr) --buffer_->readers_;
+    }
+    /// Takes over what the other says.
+    Reading(Reading&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    Reading& operator=(Reading&&) = delete;
+    /// The content, or null where the host cannot see it.
+    const void* data() const {
+        buffer_->bring_back();
+        return buffer_->address();
+    }
+
+   private:
+    Buffer* buffer_;
+};
+
 /// An operand as a backend gets it: memory, and how the elements lie in it.
 struct Binding {
     BufferPtr buffer;         ///< The memory.
     std::int64_t offset = 0;  ///< Of the first element, in bytes.
     Ints strides;       ///< In bytes, one a dimension. Negative and zero strides are possible.
     bool dense = true;  ///< Whether it is row-major without gaps.
+    /// Where it is set, nobody needs the content behind this run: the backend may compute a result
+    /// in it, and sets what this points to before it does.
+    bool* given_away = nullptr;
+};
+
+/// Thrown by `Backend::run` where a step failed when operands had been overwritten already, so that
+/// nothing can be tried again: the results that do not depend on it, and why there are no others.
+class SomeFailed : public std::exception {
+   public:
+    /// One of both a result: a buffer, or an error where that is null.
+    SomeFailed(std::vector<BufferPtr> results, std::vector<std::exception_ptr> errors)
+        : results(std::move(results)), errors(std::move(errors)) {}
+    /// That some did.
+    const char* what() const noexcept override { return "some results failed"; }
+    std::vector<BufferPtr> results;          ///< Null where it failed.
+    std::vector<std::exception_ptr> errors;  ///< Null where it did not.
 };
 
 /// What a device says of itself.
@@ -86,17 +149,13 @@ class Backend {
                           const TensorSpec& result) const = 0;
     /// Turns a program into whatever `run` needs. Called once a program; the result is cached.
     virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
-    /// Runs a prepared program. One dense buffer a result.
+    /// Runs a prepared program. One dense buffer a result. Where it throws, no operand was
+    /// overwritten, but for SomeFailed.
     virtual std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) = 0;
-    /// One line a kernel of a prepared program, for people: what is in it, what it reads and
-    /// writes.
-    virtual std::vector<std::string> kernel_lines(const void* prepared) const {
+    /// All that can be said of a prepared program; with `code`, its kernels' as well.
+    virtual PreparedInfo info(const void* prepared, bool code) const {
         (void)prepared;
-        return {};
-    }
-    /// One entry a kernel of a prepared program: how it runs. None where there is nothing to say.
-    virtual std::vector<std::string> kernel_ways(const void* prepared) const {
-        (void)prepared;
+        (void)code;
         return {};
     }
     /// About how much memory a prepared program takes; the plan cache is bounded by it.

@@ -37,6 +37,9 @@ struct Report {
     std::string table() const;
 };
 
+/// Reports of several backends, by name, in one table: ops and backends down, types across.
+std::string table(const std::map<std::string, Report>& reports);
+
 /// For each op and type: operands from the record's sample range and the edge values of the type,
 /// on the shapes of the record's cases (or, for elementwise ops, equal, broadcast, rank 0, size 1
 /// and empty ones). Each result on `backend`, lazily and eagerly, is compared with the reference
@@ -47,6 +50,9 @@ Report run(const Options& options = {});
 /// A dense tensor of elements drawn from [low, high], with the edge values of the type first where
 /// `edges`.
 Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::uint64_t seed);
+
+/// Matrices with `more`, times their size, on their diagonals: such as can be inverted.
+Tensor with_diagonal(const Tensor& x, double more);
 
 /// Whether two elements agree: equal, both NaN, or within `ulps` epsilons of the type times
 /// |expected| plus `absolute`.

@@ -37,13 +37,4 @@ Device default_device();
 /// Sets the device new tensors live on, for the whole process.
 void set_default_device(Device device);
 
-/// Figures about the host memory that tensors' values take.
-struct MemoryStats {
-    std::uint64_t bytes = 0;  ///< In use now.
-    std::uint64_t limit = 0;  ///< The bound: LAZULI_MEMORY_LIMIT, or what the machine has.
-    std::uint64_t spare = 0;  ///< Kept for buffers to come; `clear_caches` gives it back.
-};
-/// The figures now.
-MemoryStats memory_stats();
-
 }  // namespace lazuli

@@ -26,6 +26,9 @@ struct Explanation {
     std::vector<KernelExplanation> kernels;  ///< The kernels, in order; none: nothing to compute.
     std::int64_t bytes_read = 0;             ///< By all kernels.
     std::int64_t bytes_written = 0;          ///< By all kernels.
+    std::int64_t arena_bytes = 0;      ///< Of memory to compute in, beside operands and results.
+    std::int64_t alive_bytes = 0;      ///< Of it, alive at once: no plan of this order needs less.
+    std::int64_t unplanned_bytes = 0;  ///< Of a buffer for every operation that is no movement.
     /// As a small table.
     std::string str() const;
 };

@@ -3,6 +3,7 @@
 /// @file
 /// Indexing as numpy does it: `x(0, slice(1, {}, 2), ellipsis, newaxis)`, integer arrays, masks.
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -70,7 +71,7 @@ Tensor at(const Tensor& tensor, std::span<const Index> index);
 
 template <class... Indices>
 Tensor Tensor::operator()(Indices&&... indices) const {
-    const Index list[] = {Index(std::forward<Indices>(indices))...};
+    const std::array<Index, sizeof...(Indices)> list{Index(std::forward<Indices>(indices))...};
     return at(*this, list);
 }
 

@@ -32,6 +32,13 @@ Tensor stack(std::span<const Tensor> tensors, Axis axis = 0);
 inline Tensor stack(std::initializer_list<Tensor> tensors, Axis axis = 0) {
     return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
 }
+/// Sums of products of elements, by a letter for each axis: `einsum("ij,jk->ik", {a, b})` is a
+/// product of matrices. See the op in docs/ops.md.
+Tensor einsum(std::string_view subscripts, std::span<const Tensor> tensors);
+/// Sums of products of elements, by a letter for each axis.
+inline Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> tensors) {
+    return einsum(subscripts, std::span<const Tensor>(tensors.begin(), tensors.size()));
+}
 /// The largest elements along an axis, or the smallest.
 struct TopK {
     Tensor values;   ///< The elements, the foremost first.

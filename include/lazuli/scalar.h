@@ -58,7 +58,7 @@ class Scalar {
     static Scalar from_bits(Kind kind, bool large_unsigned, std::uint64_t a, std::uint64_t b);
     /// Same kind and same bits; NaN equals NaN, 0 and -0 differ.
     bool operator==(const Scalar& other) const;
-    /// As text that parses back to the same value: `2`, `0.5`, `true`, `nan`, `(1+2j)`.
+    /// As text that parses back to the same value: `2`, `0.5`, `true`, `nan`, `(1.0+2.0j)`.
     std::string str() const;
 
     /// The value as it is held by an element of type `dtype`: rounded, wrapped, or with parts

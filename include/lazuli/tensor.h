@@ -37,6 +37,12 @@ struct PrintOptions {
     int edge = 3;          ///< How many elements an edge has.
 };
 
+/// What becomes of a frozen tensor's own memory when products have it packed.
+enum class Unpacked : std::uint8_t {
+    keep,     ///< It stays: there are two copies.
+    release,  ///< It is given back, and what is packed is unpacked where somebody reads it.
+};
+
 /// A tensor. Copying one copies a reference; an operation on it records a node and returns at once.
 /// Any thread may record, and any thread may evaluate. Two handles may be used by two threads at
 /// once; one handle may not.
@@ -128,8 +134,10 @@ class Tensor {
     /// How many unevaluated operations it stands on, itself included.
     std::size_t graph_size() const;
     /// Evaluates it, and says that it is used again and again, as weights are: products keep it
-    /// packed, at the cost of a second copy. A view freezes what it is a view of.
-    const Tensor& freeze() const;
+    /// packed, at the cost of a second copy. A view freezes what it is a view of. Where `unpacked`
+    /// says so, the first copy is given back to the system once a product has the second, and made
+    /// anew where somebody reads it.
+    const Tensor& freeze(Unpacked unpacked = Unpacked::keep) const;
     /// Names it, for programs and printing. The name is no part of a program's identity.
     Tensor& name(std::string name);
     /// Its name, or nothing.

@@ -15,8 +15,12 @@ namespace lazuli::python {
 
 namespace {
 
-/// Whether an integer type holds the number; ArgumentError naming `op` where not.
+/// ArgumentError naming `op` where an integer is too large for a type of integers, DTypeError where
+/// a complex number would lose a part.
 void check_fits(const Asker& asker, DType dtype, const Scalar& number) {
+    if (number.kind() == Kind::complex && !is_complex(dtype) && dtype != DType::boolean)
+        throw DTypeError(fmt::format("{}: {} is a complex number and no {}", asker.op, number.str(),
+                                     name(dtype)));
     if (number.kind() == Kind::integer && is_integer(dtype))
         (void)promote_weak(asker.op, dtype, number);
 }
@@ -244,10 +248,13 @@ Tensor from_numpy(const Asker& asker, PyObject* object, const ArrayOptions& opti
     return out->bitcast(*as);
 }
 
+[[noreturn]] void no_elements(const Asker& asker, PyObject* object) {
+    throw DTypeError(fmt::format("{}: no tensor can be made of a {} ('{}')", asker.op,
+                                 Py_TYPE(object)->tp_name, asker.param));
+}
+
 Tensor convert(const Asker& asker, PyObject* object, const ArrayOptions& options) {
-    if (PyUnicode_Check(object) || object == Py_None)
-        throw DTypeError(
-            fmt::format("{}: no tensor can be made of a {}", asker.op, Py_TYPE(object)->tp_name));
+    if (PyUnicode_Check(object) || object == Py_None) no_elements(asker, object);
     if (PyList_Check(object) || PyTuple_Check(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object)) {
         Shape shape;
@@ -267,8 +274,7 @@ Tensor convert(const Asker& asker, PyObject* object, const ArrayOptions& options
         return from_dlpack(asker, object, options);
     if (PyObject_HasAttrString(object, "__array__") != 0 || PySequence_Check(object) != 0)
         return from_numpy(asker, object, options);
-    throw DTypeError(
-        fmt::format("{}: no tensor can be made of a {}", asker.op, Py_TYPE(object)->tp_name));
+    no_elements(asker, object);
 }
 
 }  // namespace

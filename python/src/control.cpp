@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <vector>
 
 #include "convert.h"
@@ -48,11 +49,30 @@ PyObject* pair_of(const Looped& made) {
     return nb::make_tuple(list_of(made.carried), list_of(made.stacked)).release().ptr();
 }
 
+/// Who asks for what a function gives back.
+struct Results {
+    std::string param;
+    Asker asker;
+    Results(const Function& self, std::size_t i)
+        : param(self.params[i].name + "()"), asker{self.name, param} {}
+    Results(const Results&) = delete;
+    Results& operator=(const Results&) = delete;
+};
+
+/// A number of trips that is a tensor, or that can be made one.
+Tensor trips_of(const Asker& asker, PyObject* object) {
+    const auto number = find_number(object);
+    if (number && number->kind() != Kind::integer)
+        refuse(asker, "an integer, or a tensor of one", object);
+    return to_tensor(asker, object);
+}
+
 PyObject* call_loop(const Function& self, Objects o) {
     const Tensors carried = tensors_of(asker(self, 1), o[1]);
-    const nb::object body = nb::borrow(o[2]);
+    const nb::object body = to_function(asker(self, 2), o[2]);
+    const Results made_by(self, 2);
     const auto run = [&](const Tensor& step, const Tensors& now) {
-        return looped_of(asker(self, 2), body(nb::steal(wrap(Tensor(step))), list_of(now)));
+        return looped_of(made_by.asker, body(nb::steal(wrap(Tensor(step))), list_of(now)));
     };
     if (PyLong_Check(o[0])) return pair_of(loop(to_integer(asker(self, 0), o[0]), carried, run));
     const auto carries = [&](const Tensor& step, const Tensors& now) {
@@ -63,36 +83,40 @@ PyObject* call_loop(const Function& self, Objects o) {
         }
         return made.carried;
     };
-    return pair_of({loop(to_tensor(asker(self, 0), o[0]), carried, carries)});
+    return pair_of({loop(trips_of(asker(self, 0), o[0]), carried, carries)});
 }
 
 PyObject* call_scan(const Function& self, Objects o) {
-    const nb::object body = nb::borrow(o[2]);
+    const nb::object body = to_function(asker(self, 2), o[2]);
+    const Results made_by(self, 2);
     return pair_of(scan_loop(
         tensors_of(asker(self, 0), o[0]), tensors_of(asker(self, 1), o[1]),
         [&](const Tensors& now, const Tensors& entry) {
-            return looped_of(asker(self, 2), body(list_of(now), list_of(entry)));
+            return looped_of(made_by.asker, body(list_of(now), list_of(entry)));
         },
         to_bool(asker(self, 3), o[3])));
 }
 
 PyObject* call_cond(const Function& self, Objects o) {
     const auto branch = [&](std::size_t i) {
-        return [&self, o, i] { return tensors_of(asker(self, i), nb::borrow(o[i])()); };
+        const nb::object body = to_function(asker(self, i), o[i]);
+        return [&self, body, i] { return tensors_of(Results(self, i).asker, body()); };
     };
     return list_of(cond(to_tensor(asker(self, 0), o[0]), branch(1), branch(2))).release().ptr();
 }
 
 PyObject* call_while(const Function& self, Objects o) {
-    const nb::object test = nb::borrow(o[1]);
-    const nb::object body = nb::borrow(o[2]);
+    const nb::object test = to_function(asker(self, 1), o[1]);
+    const nb::object body = to_function(asker(self, 2), o[2]);
+    const Results tested_by(self, 1);
+    const Results made_by(self, 2);
     return list_of(while_loop(
                        tensors_of(asker(self, 0), o[0]),
                        [&](const Tensors& now) {
-                           return to_tensor(asker(self, 1), test(list_of(now)).ptr());
+                           return to_tensor(tested_by.asker, test(list_of(now)).ptr());
                        },
                        [&](const Tensors& now) {
-                           return tensors_of(asker(self, 2), body(list_of(now)));
+                           return tensors_of(made_by.asker, body(list_of(now)));
                        }))
         .release()
         .ptr();

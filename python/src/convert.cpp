@@ -8,12 +8,8 @@ namespace lazuli::python {
 
 namespace {
 
-std::string type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
-
-[[noreturn]] void refuse(const Asker& asker, std::string_view wanted, PyObject* object) {
-    throw nb::type_error(
-        fmt::format("{}: '{}' must be {}, not {}", asker.op, asker.param, wanted, type_name(object))
-            .c_str());
+std::string type_name(PyObject* object) {
+    return is_tensor(object) ? "Tensor" : Py_TYPE(object)->tp_name;
 }
 
 /// The class of numpy's scalars; null while nobody has imported numpy, so none can be about.
@@ -41,6 +37,12 @@ std::optional<Scalar> integer_number(PyObject* object) {
 }
 
 }  // namespace
+
+void refuse(const Asker& asker, std::string_view wanted, PyObject* object) {
+    throw nb::type_error(
+        fmt::format("{}: '{}' must be {}, not {}", asker.op, asker.param, wanted, type_name(object))
+            .c_str());
+}
 
 std::optional<Scalar> find_number(PyObject* object) {
     if (PyFloat_Check(object)) return Scalar(PyFloat_AS_DOUBLE(object));
@@ -73,7 +75,11 @@ bool to_bool(const Asker& asker, PyObject* object) {
 std::int64_t to_integer(const Asker& asker, PyObject* object) {
     if (PyBool_Check(object) || PyIndex_Check(object) == 0) refuse(asker, "an integer", object);
     const nb::object index = nb::steal(PyNumber_Index(object));
-    if (!index.is_valid()) throw nb::python_error();
+    if (!index.is_valid()) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+        PyErr_Clear();  // a tensor or array of more than one number, or of other ones
+        refuse(asker, "an integer", object);
+    }
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
     if (overflow != 0)
@@ -92,8 +98,7 @@ Ints to_ints(const Asker& asker, PyObject* object) {
     if (PyIndex_Check(object) != 0 && !is_tensor(object)) return {to_integer(asker, object)};
     if (PySequence_Check(object) == 0 || PyUnicode_Check(object))
         refuse(asker, "an integer or several", object);
-    const nb::object list = nb::steal(PySequence_Fast(object, "a sequence"));
-    if (!list.is_valid()) throw nb::python_error();
+    const nb::object list = to_list(asker, object);
     Ints out;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
         out.push_back(to_integer(asker, PySequence_Fast_GET_ITEM(list.ptr(), i)));
@@ -111,6 +116,19 @@ std::string to_text(const Asker& asker, PyObject* object) {
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
     if (text == nullptr) throw nb::python_error();
     return {text, static_cast<std::size_t>(size)};
+}
+
+nb::object to_function(const Asker& asker, PyObject* object) {
+    if (PyCallable_Check(object) == 0) refuse(asker, "a function", object);
+    return nb::borrow(object);
+}
+
+nb::object to_list(const Asker& asker, PyObject* object) {
+    if (PySequence_Check(object) == 0 && PyObject_HasAttrString(object, "__iter__") == 0)
+        refuse(asker, "a sequence", object);
+    const nb::object list = nb::steal(PySequence_Fast(object, "a sequence"));
+    if (!list.is_valid()) throw nb::python_error();
+    return list;
 }
 
 Device to_device(PyObject* object) { return Device(to_text({"device", "name"}, object)); }

@@ -30,7 +30,15 @@ Axes to_axes(const Asker& asker, PyObject* object);
 DType to_dtype(const Asker& asker, PyObject* object);
 std::optional<DType> find_dtype(PyObject* object);
 std::string to_text(const Asker& asker, PyObject* object);
+/// Anything that can be called.
+nb::object to_function(const Asker& asker, PyObject* object);
+/// A list or tuple of what a sequence has.
+nb::object to_list(const Asker& asker, PyObject* object);
+/// TypeError that says what is wanted and what was given.
+[[noreturn]] void refuse(const Asker& asker, std::string_view wanted, PyObject* object);
 Device to_device(PyObject* object);
+/// Tensors, and lists of them.
+void collect_tensors(std::string_view asker, PyObject* object, std::vector<Tensor>& out);
 
 /// numpy's name of a type: `float32`.
 std::string numpy_name(DType dtype);

@@ -12,20 +12,20 @@
 
 namespace lazuli::python {
 
-namespace {
-
-void collect(PyObject* object, std::vector<Tensor>& out) {
+void collect_tensors(std::string_view asker, PyObject* object, std::vector<Tensor>& out) {
     if (is_tensor(object)) {
         out.push_back(tensor_of(object));
     } else if (PyList_Check(object) || PyTuple_Check(object)) {
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-            collect(PySequence_Fast_GET_ITEM(object, i), out);
+            collect_tensors(asker, PySequence_Fast_GET_ITEM(object, i), out);
     } else {
-        throw nb::type_error(fmt::format("eval: takes tensors, and lists of them, not a {}",
+        throw nb::type_error(fmt::format("{}: takes tensors, and lists of them, not a {}", asker,
                                          Py_TYPE(object)->tp_name)
                                  .c_str());
     }
 }
+
+namespace {
 
 PyObject* eval_all(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
     return guarded([&]() -> PyObject* {
@@ -34,7 +34,7 @@ PyObject* eval_all(PyObject*, PyObject* const* arguments, Py_ssize_t count) noex
             Py_RETURN_NONE;
         }
         std::vector<Tensor> tensors;
-        for (Py_ssize_t i = 0; i < count; ++i) collect(arguments[i], tensors);
+        for (Py_ssize_t i = 0; i < count; ++i) collect_tensors("eval", arguments[i], tensors);
         {
             const nb::gil_scoped_release released;
             eval(std::span<const Tensor>(tensors));
@@ -102,6 +102,11 @@ void bind_explanations(nb::module_& m) {
         .def_ro("kernels", &Explanation::kernels, "The kernels, in order.")
         .def_ro("bytes_read", &Explanation::bytes_read, "By all kernels.")
         .def_ro("bytes_written", &Explanation::bytes_written, "By all kernels.")
+        .def_ro("arena_bytes", &Explanation::arena_bytes,
+                "Of memory to compute in, beside operands and results.")
+        .def_ro("alive_bytes", &Explanation::alive_bytes, "Of it, alive at once.")
+        .def_ro("unplanned_bytes", &Explanation::unplanned_bytes,
+                "Of a buffer for every operation that is no movement.")
         .def("__str__", &Explanation::str)
         .def("__repr__", &Explanation::str);
 }
@@ -131,19 +136,22 @@ void bind_engine(nb::module_& m) {
            [](const Function&, PyObject* const*) {
                return no_arguments([]() -> nb::object { return dict_of(cache_stats()); });
            });
-    define(m, Place::module, "memory_stats()",
-           "Figures about the host memory that tensors' values take: bytes in use, the limit, and "
-           "bytes that are kept for buffers to come.",
-           [](const Function&, PyObject* const*) {
-               return no_arguments([]() -> nb::object {
-                   const MemoryStats stats = memory_stats();
-                   nb::dict out;
-                   out["bytes"] = stats.bytes;
-                   out["limit"] = stats.limit;
-                   out["spare"] = stats.spare;
-                   return out;
-               });
-           });
+    define(
+        m, Place::module, "memory_stats()",
+        "Figures about the host memory that tensors' values take: bytes in use, their peak, bytes "
+        "that are kept for work to come, and the limits of both.",
+        [](const Function&, PyObject* const*) {
+            return no_arguments([]() -> nb::object {
+                const MemoryStats stats = memory_stats();
+                nb::dict out;
+                out["bytes"] = stats.bytes;
+                out["peak"] = stats.peak;
+                out["spare"] = stats.spare;
+                out["limit"] = stats.limit;
+                out["cache_limit"] = stats.cache_limit;
+                return out;
+            });
+        });
     define(m, Place::module, "graph_stats()", "Figures about recorded graphs.",
            [](const Function&, PyObject* const*) {
                return no_arguments([]() -> nb::object {

@@ -110,7 +110,7 @@ PyObject* randint_of(const Function& self, Objects o) {
 void bind_factories(nb::module_& m) {
     const auto def = [&](const char* signature, const char* doc,
                          PyObject* (*invoke)(const Function&, Objects)) {
-        define(m, Place::module, signature, doc, invoke);
+        define(m, Place::module, signature, doc, invoke).records = true;
     };
     def("zeros(shape, dtype=None, device=None)", "All elements 0; float32.", shaped<zeros>);
     def("ones(shape, dtype=None, device=None)", "All elements 1; float32.", shaped<ones>);

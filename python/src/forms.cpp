@@ -19,11 +19,13 @@ Tensor first(const Function& self, Objects o) { return to_tensor({self.name, "x"
 Asker asker(const Function& self, std::size_t i) { return {self.name, self.params[i].name}; }
 
 std::vector<Tensor> several(const Function& self, PyObject* object) {
-    const nb::object list = nb::steal(PySequence_Fast(object, "several tensors are needed"));
-    if (!list.is_valid()) throw nb::python_error();
+    const nb::object list = to_list({self.name, "arrays"}, object);
     std::vector<Tensor> out;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
-        out.push_back(to_tensor({self.name, "arrays"}, PySequence_Fast_GET_ITEM(list.ptr(), i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
+        PyObject* item = PySequence_Fast_GET_ITEM(list.ptr(), i);
+        out.push_back(is_tensor(item) ? tensor_of(item)
+                                      : to_tensor({self.name, fmt::format("arrays[{}]", i)}, item));
+    }
     if (out.empty()) throw ArgumentError(fmt::format("{}: no tensors given", self.name));
     return out;
 }
@@ -99,6 +101,16 @@ PyObject* stack(const Function& self, Objects o) {
     return wrap(lazuli::stack(tensors, axis));
 }
 
+PyObject* einsum(const Function& self, Objects o) {
+    const std::string subscripts = to_text(asker(self, 0), o[0]);
+    // Operands one by one are a tuple here; where one is asked for, a tuple is its elements.
+    const bool one = subscripts.find(',') == std::string::npos;
+    const std::vector<Tensor> tensors = PyTuple_Check(o[1]) != 0 && !one
+                                            ? several(self, o[1])
+                                            : std::vector{to_tensor(asker(self, 1), o[1])};
+    return wrap(lazuli::einsum(subscripts, tensors));
+}
+
 PyObject* split(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const int axis =
@@ -125,14 +137,13 @@ PyObject* split(const Function& self, Objects o) {
     return list_of(std::move(parts));
 }
 
-PyObject* pad(const Function& self, Objects o) {
-    const Tensor x = first(self, o);
-    if (to_text(asker(self, 2), o[2]) != "constant")
-        throw ArgumentError("pad: only mode='constant' is there");
-    const Scalar value = to_number(asker(self, 3), o[3]);
-    Ints before = Shape::filled(x.rank(), 0);
-    Ints after = before;
-    const auto set = [&](int from, int to, const Ints& pair) {
+/// Widths before and behind each axis.
+struct Widths {
+    Ints before, after;
+    explicit Widths(int rank) : before(Shape::filled(rank, 0)), after(before) {}
+
+    /// One number or two for the axes from .. to.
+    void set(int from, int to, const Ints& pair) {
         if (pair.rank() < 1 || pair.rank() > 2)
             throw ArgumentError(
                 fmt::format("pad: {} are not the widths before and behind an axis", pair.str()));
@@ -140,30 +151,54 @@ PyObject* pad(const Function& self, Objects o) {
             before[i] = pair[0];
             after[i] = pair[pair.rank() - 1];
         }
-    };
-    const bool nested = PySequence_Check(o[1]) != 0 && PySequence_Size(o[1]) > 0 && [&] {
-        const nb::object item = nb::steal(PySequence_GetItem(o[1], 0));
-        return PyIndex_Check(item.ptr()) == 0 || is_tensor(item.ptr());
-    }();
-    if (!nested) {
-        set(0, x.rank(), to_ints(asker(self, 1), o[1]));
-    } else {
-        const Py_ssize_t pairs = PySequence_Size(o[1]);
-        if (pairs != 1 && pairs != x.rank())
-            throw ShapeError(fmt::format("pad: {} pairs of widths for {}", pairs, x.shape().str()),
-                             fmt::format("{} pairs", x.rank()), fmt::format("{} pairs", pairs));
-        for (Py_ssize_t i = 0; i < pairs; ++i) {
-            const nb::object item = nb::steal(PySequence_GetItem(o[1], i));
-            const int axis = static_cast<int>(i);
-            set(axis, pairs == 1 ? x.rank() : axis + 1, to_ints(asker(self, 1), item.ptr()));
-        }
     }
+};
+
+/// Whether widths are given axis by axis.
+bool is_nested(PyObject* widths) {
+    if (PyUnicode_Check(widths) || PySequence_Check(widths) == 0) return false;
+    const Py_ssize_t size = PySequence_Size(widths);
+    if (size < 0) PyErr_Clear();  // an array of one number has no length
+    if (size < 1) return false;
+    const nb::object item = nb::steal(PySequence_GetItem(widths, 0));
+    if (!item.is_valid()) throw nb::python_error();
+    return PyIndex_Check(item.ptr()) == 0 || is_tensor(item.ptr());
+}
+
+Widths widths_of(const Asker& asker, PyObject* object, const Shape& shape) {
+    Widths out(shape.rank());
+    if (!is_nested(object)) {
+        out.set(0, shape.rank(), to_ints(asker, object));
+        return out;
+    }
+    const Py_ssize_t pairs = PySequence_Size(object);
+    if (pairs != 1 && pairs != shape.rank())
+        throw ShapeError(fmt::format("pad: {} pairs of widths for {}", pairs, shape.str()),
+                         fmt::format("{} pairs", shape.rank()), fmt::format("{} pairs", pairs));
+    for (Py_ssize_t i = 0; i < pairs; ++i) {
+        const nb::object item = nb::steal(PySequence_GetItem(object, i));
+        if (!item.is_valid()) throw nb::python_error();
+        const int axis = static_cast<int>(i);
+        out.set(axis, pairs == 1 ? shape.rank() : axis + 1, to_ints(asker, item.ptr()));
+    }
+    return out;
+}
+
+PyObject* pad(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    const std::string mode = to_text(asker(self, 2), o[2]);
+    if (mode != "constant")
+        throw ArgumentError(fmt::format("pad: there is no mode '{}' (there are: constant)", mode));
+    const Scalar value = to_number(asker(self, 3), o[3]);
+    const Widths widths = widths_of(asker(self, 1), o[1], x.shape());
     for (int i = 0; i < x.rank(); ++i) {
-        if (before[i] < 0 || after[i] < 0)
+        if (widths.before[i] < 0 || widths.after[i] < 0)
             throw ArgumentError(
-                fmt::format("pad: negative widths ({}, {}) for axis {}", before[i], after[i], i));
+                fmt::format("pad: widths ({}, {}) of axis {} of {} must be at "
+                            "least 0",
+                            widths.before[i], widths.after[i], i, x.shape().str()));
     }
-    return wrap(x.pad(before, after, value));
+    return wrap(x.pad(widths.before, widths.after, value));
 }
 
 PyObject* roll(const Function& self, Objects o) {
@@ -177,7 +212,8 @@ PyObject* roll(const Function& self, Objects o) {
     }
     const Ints axes = to_ints(asker(self, 2), o[2]);
     if (shifts.rank() != axes.rank() && shifts.rank() != 1 && axes.rank() != 1)
-        throw ArgumentError(fmt::format("roll: {} shifts for {} axes", shifts.rank(), axes.rank()));
+        throw ArgumentError(fmt::format("roll: {} shifts for {} axes of {}", shifts.rank(),
+                                        axes.rank(), x.shape().str()));
     for (int i = 0; i < std::max(shifts.rank(), axes.rank()); ++i)
         x = x.roll(shifts[shifts.rank() == 1 ? 0 : i], axes[axes.rank() == 1 ? 0 : i]);
     return wrap(std::move(x));
@@ -186,6 +222,11 @@ PyObject* roll(const Function& self, Objects o) {
 PyObject* repeat(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const std::int64_t count = to_integer(asker(self, 1), o[1]);
+    if (o[2] == Py_None && count < 0)
+        throw ArgumentError(
+            fmt::format("repeat: the count {} must be at least 0 (all elements of "
+                        "{})",
+                        count, x.shape().str()));
     if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).repeat(count, 0));
     return wrap(x.repeat(count, to_integer(asker(self, 2), o[2])));
 }
@@ -223,6 +264,7 @@ PyObject* time_mix(const Function& self, Objects o) {
 
 PyObject* clip(const Function& self, Objects o) {
     Tensor x = first(self, o);
+    ensure_dtype(self.name, x.spec(), kReal | DTypeSet{DType::boolean});
     if (o[1] != Py_None) x = maximum(x, OperandArgument(asker(self, 1), o[1]));
     if (o[2] != Py_None) x = minimum(x, OperandArgument(asker(self, 2), o[2]));
     return wrap(std::move(x));
@@ -247,50 +289,58 @@ PyObject* positions(const Function& self, Objects o) {
 
 void bind_forms(nb::module_& m) {
     const auto both = Place::both;
-    define(m, both, "transpose(x, axes=None)",
-           "The dimensions in another order; reversed where none is given.", transpose)
+    const auto form = [&](Place place, const char* signature, const char* doc,
+                          PyObject* (*invoke)(const Function&, Objects)) -> Function& {
+        Function& function = define(m, place, signature, doc, invoke);
+        function.records = true;
+        return function;
+    };
+    form(both, "transpose(x, axes=None)",
+         "The dimensions in another order; reversed where none is given.", transpose)
         .packs = true;
-    define(m, both, "swapaxes(x, axis1, axis2)", "Two axes exchanged.", swapaxes);
-    define(m, both, "moveaxis(x, source, destination)",
-           "Axes moved to other places; the others keep their order.", moveaxis);
-    define(m, both, "expand_dims(x, axis)", "With new axes of size 1.", expand_dims);
-    define(m, both, "squeeze(x, axis=None)",
-           "Without the given axes, which must have size 1; without all that have where none are "
-           "given.",
-           squeeze);
-    define(m, both, "ravel(x)", "All elements as one axis.", ravel);
-    define(m, both, "flatten(x)", "All elements as one axis.", ravel);
-    define(m, Place::module, "concatenate(arrays, axis=0)", "Tensors joined along an axis.",
-           concatenate);
-    m.attr("concat") = m.attr("concatenate");
-    define(m, Place::module, "stack(arrays, axis=0)", "Tensors joined along a new axis.", stack);
-    define(m, both, "split(x, indices_or_sections, axis=0)",
-           "Parts along an axis: so many equal ones, or those between the given positions.", split);
-    define(m, both, "pad(x, pad_width, mode='constant', constant_values=0)",
-           "With a number put before and behind each axis.", pad);
-    define(m, both, "roll(x, shift, axis=None)",
-           "Elements along axes moved on; what leaves at one end comes back at the other.", roll);
-    define(m, both, "repeat(x, repeats, axis=None)",
-           "Each element along an axis several times in a row.", repeat);
-    define(m, both, "take(x, indices, axis=None)",
-           "Elements along an axis, picked by positions; negative ones count from the end.", take);
-    define(m, both, "tile(x, reps)",
-           "The whole tensor side by side, so many times along each dimension.", tile);
-    define(m, both, "var(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
-           "Variance over axes; ddof, or correction, is taken off the number of elements.",
-           spread<lazuli::var>);
-    define(m, both, "std(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
-           "Standard deviation over axes; ddof, or correction, is taken off the number of "
-           "elements.",
-           spread<lazuli::std>);
-    define(m, Place::module, "iota(shape, axis=0, dtype=None)",
-           "The position along an axis: 0, 1, 2, ...; int64.", positions);
-    define(m, Place::module, "time_mix_v7(r, w, kvakk, state, runs)",
-           "The recurrence of RWKV-7 over runs of tokens: the output, and the new state.",
-           time_mix);
+    form(both, "swapaxes(x, axis1, axis2)", "Two axes exchanged.", swapaxes);
+    form(both, "moveaxis(x, source, destination)",
+         "Axes moved to other places; the others keep their order.", moveaxis);
+    form(both, "expand_dims(x, axis)", "With new axes of size 1.", expand_dims);
+    form(both, "squeeze(x, axis=None)",
+         "Without the given axes, which must have size 1; without all that have where none are "
+         "given.",
+         squeeze);
+    form(both, "ravel(x)", "All elements as one axis.", ravel);
+    form(both, "flatten(x)", "All elements as one axis.", ravel);
+    form(Place::module, "concatenate(arrays, axis=0)", "Tensors joined along an axis.",
+         concatenate);
+    form(Place::module, "concat(arrays, axis=0)", "Tensors joined along an axis.", concatenate);
+    form(Place::module, "stack(arrays, axis=0)", "Tensors joined along a new axis.", stack);
+    form(Place::module, "einsum(subscripts, operands)",
+         "Sums of products by a letter for each axis: einsum('ij,jk->ik', a, b).", einsum)
+        .packs = true;
+    form(both, "split(x, indices_or_sections, axis=0)",
+         "Parts along an axis: so many equal ones, or those between the given positions.", split);
+    form(both, "pad(x, pad_width, mode='constant', constant_values=0)",
+         "With a number put before and behind each axis.", pad);
+    form(both, "roll(x, shift, axis=None)",
+         "Elements along axes moved on; what leaves at one end comes back at the other.", roll);
+    form(both, "repeat(x, repeats, axis=None)",
+         "Each element along an axis several times in a row.", repeat);
+    form(both, "take(x, indices, axis=None)",
+         "Elements along an axis, picked by positions; negative ones count from the end.", take);
+    form(both, "tile(x, reps)",
+         "The whole tensor side by side, so many times along each dimension.", tile);
+    form(both, "var(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
+         "Variance over axes; ddof, or correction, is taken off the number of elements.",
+         spread<lazuli::var>);
+    form(both, "std(x, axis=None, dtype=None, *, ddof=0, keepdims=False, correction=None)",
+         "Standard deviation over axes; ddof, or correction, is taken off the number of "
+         "elements.",
+         spread<lazuli::std>);
+    form(Place::module, "iota(shape, axis=0, dtype=None)",
+         "The position along an axis: 0, 1, 2, ...; int64.", positions);
+    form(Place::module, "time_mix_v7(r, w, kvakk, state, runs)",
+         "The recurrence of RWKV-7 over runs of tokens: the output, and the new state.", time_mix);
     if (!find_op("clip"))
-        define(m, both, "clip(x, min=None, max=None)",
-               "Elements brought between two bounds; None is no bound.", clip);
+        form(both, "clip(x, min=None, max=None)",
+             "Elements brought between two bounds; None is no bound.", clip);
 }
 
 }  // namespace lazuli::python

@@ -61,7 +61,39 @@ PyObject* flatnonzero(const Function& self, Objects o) {
 
 PyObject* argwhere(const Function& self, Objects o) {
     const Tensor x = first(self, o);
-    return wrap(without_lock([&] { return lazuli::stack(lazuli::nonzero(x), 1); }));
+    return wrap(without_lock([&] {
+        if (x.rank() > 0) return lazuli::stack(lazuli::nonzero(x), 1);
+        // A number has no positions: a row of none where it is not 0.
+        return lazuli::zeros({lazuli::nonzero(x.reshape({1}))[0].numel(), 0}, {i64, {}});
+    }));
+}
+
+/// A shape with the sizes of two along all axes but one; where these do not go together, as it is.
+Shape repeated_along_others(const Shape& shape, const Shape& other, int axis) {
+    Shape out = shape;
+    for (int d = 0; d < shape.rank(); ++d) {
+        if (d != axis && shape[d] == 1) out[d] = other[d];
+    }
+    return out;
+}
+
+PyObject* take_along_axis(const Function& self, Objects o) {
+    Tensor x = first(self, o);
+    Tensor indices = to_tensor(asker(self, 1), o[1]);
+    const std::int64_t axis = to_integer(asker(self, 2), o[2]);
+    if (x.rank() == indices.rank()) {
+        const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+        const Shape shape = x.shape();
+        x = x.broadcast_to(repeated_along_others(shape, indices.shape(), at));
+        indices = indices.broadcast_to(repeated_along_others(indices.shape(), shape, at));
+    }
+    return wrap(lazuli::take_along_axis(x, indices, axis));
+}
+
+/// As numpy's, which has at least one dimension.
+PyObject* ascontiguousarray(const Function& self, Objects o) {
+    const Tensor x = first(self, o);
+    return wrap(x.rank() == 0 ? x.reshape({1}) : x.contiguous());
 }
 
 PyObject* unique(const Function& self, Objects o) {
@@ -96,6 +128,13 @@ void bind_data_forms(nb::module_& m) {
            "Positions of the elements that are not 0, counted row-major. Evaluates.", flatnonzero);
     define(m, both, "argwhere(x)",
            "Positions of the elements that are not 0, a row each. Evaluates.", argwhere);
+    define(
+        m, both, "take_along_axis(x, indices, axis=-1)",
+        "Elements along an axis, at positions for each; other axes are repeated as they must be.",
+        take_along_axis);
+    define(m, Place::module, "ascontiguousarray(x)",
+           "The same elements row-major without gaps, with at least one dimension.",
+           ascontiguousarray);
     define(m, both, "unique(x, return_inverse=False, return_counts=False)",
            "The different elements, ascending; with the position of each element's value, and how "
            "often each is there. Evaluates.",

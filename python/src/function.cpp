@@ -163,6 +163,31 @@ nb::object literal(std::string_view text) {
     throw InternalError(fmt::format("a default that Python has no word for: {}", text));
 }
 
+/// A message under this name: in place of the op's that it begins with, if it does.
+std::string renamed(std::string_view message, const std::string& name) {
+    const auto colon = message.find(": ");
+    const std::string_view op = message.substr(0, colon);
+    const bool is_name = op.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == op.npos;
+    if (colon == std::string_view::npos || !is_name) return fmt::format("{}: {}", name, message);
+    return name + std::string(message.substr(colon));
+}
+
+/// What `body` gives; errors about its arguments come under this name.
+template <class Body>
+PyObject* under_name(const std::string& name, Body&& body) {
+    try {
+        return body();
+    } catch (const ShapeError& e) {
+        throw ShapeError(renamed(e.what(), name), e.expected, e.actual);
+    } catch (const DTypeError& e) {
+        throw DTypeError(renamed(e.what(), name));
+    } catch (const IndexError& e) {
+        throw IndexError(renamed(e.what(), name));
+    } catch (const ArgumentError& e) {
+        throw ArgumentError(renamed(e.what(), name));
+    }
+}
+
 }  // namespace
 
 Parameter make_parameter(std::string name, std::string_view fallback, bool keyword_only) {
@@ -249,18 +274,21 @@ PyObject* Function::call(PyObject* const* arguments, std::size_t positional,
                                 params[i].name.c_str());
         sorted[i] = params[i].fallback.ptr();
     }
-    return guarded([&]() -> PyObject* {
-        if (cast_to < 0 || sorted[cast_to] == Py_None) return invoke(*this, sorted);
-        const DType dtype =
-            to_dtype({name, params[static_cast<std::size_t>(cast_to)].name}, sorted[cast_to]);
-        const nb::object first =
-            nb::steal(wrap(to_tensor({name, params[0].name}, sorted[0], {.dtype = dtype})));
-        sorted[0] = first.ptr();
-        const nb::object result = nb::steal(invoke(*this, sorted));
-        if (!result.is_valid() || tensor_of(result.ptr()).dtype() == dtype)
-            return nb::object(result).release().ptr();
-        return wrap(tensor_of(result.ptr()).cast(dtype));
-    });
+    return guarded(
+        [&] { return records ? under_name(name, [&] { return run(sorted); }) : run(sorted); });
+}
+
+PyObject* Function::run(PyObject** sorted) const {
+    if (cast_to < 0 || sorted[cast_to] == Py_None) return invoke(*this, sorted);
+    const DType dtype =
+        to_dtype({name, params[static_cast<std::size_t>(cast_to)].name}, sorted[cast_to]);
+    const nb::object first =
+        nb::steal(wrap(to_tensor({name, params[0].name}, sorted[0], {.dtype = dtype})));
+    sorted[0] = first.ptr();
+    const nb::object result = nb::steal(invoke(*this, sorted));
+    if (!result.is_valid() || tensor_of(result.ptr()).dtype() == dtype)
+        return nb::object(result).release().ptr();
+    return wrap(tensor_of(result.ptr()).cast(dtype));
 }
 
 void bind_functions(nb::module_& m) {

@@ -29,6 +29,9 @@ struct Function {
     PyObject* (*invoke)(const Function& self, PyObject* const* arguments) = nullptr;
     const OpDef* op = nullptr;  // where it is one of the table
     int cast_to = -1;           // the parameter whose type the first operand is brought to
+    /// Whether it only records, so that no error in it is one of earlier work: whatever op an error
+    /// names, it is this function that was called.
+    bool records = false;
 
     /// Sorts the arguments and calls `invoke`. No error leaves it but Python's.
     PyObject* call(PyObject* const* arguments, std::size_t positional,
@@ -39,6 +42,10 @@ struct Function {
         PyObject* const arguments[] = {objects...};
         return call(arguments, sizeof...(objects), nullptr);
     }
+
+   private:
+    /// Calls `invoke` with arguments in order, the first brought to a type where one is given.
+    PyObject* run(PyObject** sorted) const;
 };
 
 /// The type of the functions' objects; made at the first call.

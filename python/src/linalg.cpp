@@ -159,7 +159,9 @@ void bind_linalg(nb::module_& m) {
     nb::module_ linear = m.def_submodule(
         "linalg", "Linear algebra on the last two axes; all before them is a batch.");
     const auto add = [](nb::module_& to, const char* signature, const char* doc, Invoke invoke,
-                        Place place = Place::module) { define(to, place, signature, doc, invoke); };
+                        Place place = Place::module) {
+        define(to, place, signature, doc, invoke).records = true;
+    };
     // Ops of several results have no function and method that their record makes.
     const auto both = Place::both;
     add(linear, "cholesky(a)",

@@ -74,4 +74,5 @@ NB_MODULE(_lazuli, m) {
     bind_records(m);
     bind_factories(m);
     bind_engine(m);
+    bind_streams(m);
 }

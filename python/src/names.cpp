@@ -28,7 +28,6 @@ constexpr Alias kAliases[] = {
     {"right_shift", "shift_right"},
     {"bitwise_left_shift", "shift_left"},
     {"bitwise_right_shift", "shift_right"},
-    {"ascontiguousarray", "contiguous"},
     // Ops that a table may have under either name.
     {"arcsin", "asin"},
     {"arccos", "acos"},

@@ -67,27 +67,32 @@ template <>
 struct Argument<Tensor> : Made<Tensor> {  // one that may be left out
     Argument(const Asker& a, PyObject* o) : Made{o == Py_None ? Tensor() : to_tensor(a, o)} {}
 };
-/// One of a fixed list, by its name.
+/// One of a fixed list, by its name; `what` all of them are.
 template <class E>
-E find_choice(const Asker& asker, std::span<const std::string_view> names, PyObject* object) {
+E find_choice(const Asker& asker, std::string_view what, std::span<const std::string_view> names,
+              PyObject* object) {
     const std::string text(to_text(asker, object));
     const auto at = std::ranges::find(names, text);
     if (at == names.end())
-        throw ArgumentError(fmt::format("{}: there is no {} '{}' (there are: {})", asker.op,
-                                        asker.param, text, fmt::join(names, ", ")));
+        throw ArgumentError(
+            fmt::format("{}: there is no {} '{}'{} (there are: {})", asker.op, what, text,
+                        asker.param == what ? "" : fmt::format(" for '{}'", asker.param),
+                        fmt::join(names, ", ")));
     return static_cast<E>(at - names.begin());
 }
 template <>
 struct Argument<Activation> : Made<Activation> {
-    Argument(const Asker& a, PyObject* o) : Made{find_choice<Activation>(a, kActivationNames, o)} {}
+    Argument(const Asker& a, PyObject* o)
+        : Made{find_choice<Activation>(a, "activation", kActivationNames, o)} {}
 };
 template <>
 struct Argument<Side> : Made<Side> {
-    Argument(const Asker& a, PyObject* o) : Made{find_choice<Side>(a, kSideNames, o)} {}
+    Argument(const Asker& a, PyObject* o) : Made{find_choice<Side>(a, "side", kSideNames, o)} {}
 };
 template <>
 struct Argument<Scatter> : Made<Scatter> {
-    Argument(const Asker& a, PyObject* o) : Made{find_choice<Scatter>(a, kScatterNames, o)} {}
+    Argument(const Asker& a, PyObject* o)
+        : Made{find_choice<Scatter>(a, "mode", kScatterNames, o)} {}
 };
 
 template <class T>
@@ -207,8 +212,7 @@ PyObject* call_record(const Function& self, PyObject* const* arguments) {
     const auto asker = [&] { return Asker{self.name, self.params[at].name}; };
     std::vector<Tensor> inputs;
     if (def.max_inputs < 0) {
-        const nb::object list = nb::steal(PySequence_Fast(arguments[0], "needs several tensors"));
-        if (!list.is_valid()) throw nb::python_error();
+        const nb::object list = to_list(asker(), arguments[0]);
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
             inputs.push_back(to_tensor(asker(), PySequence_Fast_GET_ITEM(list.ptr(), i)));
         ++at;
@@ -290,6 +294,7 @@ std::map<std::string, const Function*, std::less<>> functions() {
         function.op = &def;
         function.doc = doc_of(def);
         function.params = std::move(params);
+        function.records = true;
         add_dtype(function, def);
         if (function.params.size() > Function::kMost)
             throw InternalError(fmt::format("{} has too many parameters for Python", def.name));
@@ -330,7 +335,10 @@ void bind_ops(nb::module_& m) {
     for (const auto& [name, function] : all) put(name, *function);
     for (const Alias& alias : aliases()) {
         const auto at = all.find(alias.op);
-        if (at != all.end() && !all.contains(alias.name)) put(std::string(alias.name), *at->second);
+        if (at == all.end() || all.contains(alias.name)) continue;
+        auto& same = *new Function(*at->second);
+        same.name = alias.name;
+        put(same.name, same);
     }
     for (const Slot& slot : operator_slots()) {
         for (const std::string_view name : slot.ops) {

@@ -13,9 +13,19 @@ namespace lazuli::python {
 namespace {
 
 const char* kind_text(AttrKind kind) {
-    constexpr const char* kNames[] = {"boolean", "integer", "real",   "scalar", "axes",
-                                      "ints",    "text",    "choice", "view"};
-    return kNames[static_cast<int>(kind)];
+    switch (kind) {
+        case AttrKind::boolean: return "boolean";
+        case AttrKind::integer: return "integer";
+        case AttrKind::real: return "real";
+        case AttrKind::scalar: return "scalar";
+        case AttrKind::axes: return "axes";
+        case AttrKind::ints: return "ints";
+        case AttrKind::text: return "text";
+        case AttrKind::choice: return "choice";
+        case AttrKind::view: return "view";
+        case AttrKind::program: return "program";
+    }
+    __builtin_unreachable();
 }
 
 nb::object attribute_object(const Attribute& value) {

@@ -200,10 +200,15 @@ PyObject* eval_method(PyObject* self, PyObject*) noexcept {
     });
 }
 
-PyObject* freeze_method(PyObject* self, PyObject*) noexcept {
+PyObject* freeze_method(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
+    int release = 0;
+    const char* names[] = {"release", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, keywords, "|$p:freeze", const_cast<char**>(names),
+                                    &release) == 0)
+        return nullptr;
     return guarded([&] {
         evaluate(tensor_of(self));
-        tensor_of(self).freeze();
+        tensor_of(self).freeze(release != 0 ? Unpacked::release : Unpacked::keep);
         return Py_NewRef(self);
     });
 }
@@ -225,9 +230,12 @@ PyObject* itself(PyObject* self, PyObject*) noexcept { return Py_NewRef(self); }
 PyMethodDef methods[] = {
     {"eval", eval_method, METH_NOARGS,
      "eval($self, /)\n--\n\nComputes it and what it needs, unless that was done; returns it."},
-    {"freeze", freeze_method, METH_NOARGS,
-     "freeze($self, /)\n--\n\nComputes it, and says that it is used again and again, as weights "
-     "are: products keep it packed."},
+    {"freeze", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(freeze_method)),
+     METH_VARARGS | METH_KEYWORDS,
+     "freeze($self, /, *, release=False)\n--\n\nComputes it, and says that it is used again and "
+     "again, as weights are: products keep it packed, and where `release` is true its own memory "
+     "is "
+     "given back then, and made anew where somebody reads it."},
     {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element as a number of Python's."},
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists."},
     {"numpy", numpy_method, METH_NOARGS,

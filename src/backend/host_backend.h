@@ -14,7 +14,7 @@ class HostBackend : public Backend {
         if (bytes > 0) std::memcpy(to.host_mutable(), from, bytes);
     }
     void copy_out(void* to, const Buffer& from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from.host_data(), bytes);
+        if (bytes > 0) std::memcpy(to, Reading(const_cast<Buffer&>(from)).data(), bytes);
     }
 };
 

@@ -21,8 +21,12 @@ struct StepBuffers {
 /// kernel to its record.
 using Launch = std::function<bool(std::size_t step, const StepBuffers& buffers)>;
 
+/// Whether a step takes buffers whose content was released, and brings back what it needs.
+using ReadsReleased = std::function<bool(std::size_t step)>;
+
 /// Runs all steps in order.
 std::vector<BufferPtr> run_steps(Backend& backend, const plan::Steps& steps,
-                                 std::span<const Binding> params, const Launch& launch);
+                                 std::span<const Binding> params, const Launch& launch,
+                                 const ReadsReleased& reads_released = {});
 
 }  // namespace lazuli::backend

@@ -29,8 +29,8 @@ Ints ensure_axes(std::string_view op, const Axes& axes, const Shape& shape) {
         out[i] = ensure_axis(op, axes.values[i], shape);
         for (int j = 0; j < i; ++j) {
             if (out[j] != out[i]) continue;
-            throw IndexError(fmt::format("{}: axis {} stands twice in {}", op, axes.values[i],
-                                         axes.values.str()));
+            throw IndexError(fmt::format("{}: axis {} stands twice in {} for {}", op,
+                                         axes.values[i], axes.values.str(), shape.str()));
         }
     }
     return out;

@@ -30,13 +30,26 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "Pending work is evaluated by itself when buffers grew by this many bytes since the last "
      "time."},
     {Var::memory_limit, "LAZULI_MEMORY_LIMIT", "0",
-     "Bytes buffers may take in all; 0 means what the machine has."},
+     "Bytes that buffers and running plans may take in all; 0 means what the machine has."},
+    {Var::cache_limit, "LAZULI_CACHE_LIMIT", "",
+     "Bytes of memory that are kept for work to come; empty: a quarter of the memory limit."},
+    {Var::max_ops_per_commit, "LAZULI_MAX_OPS_PER_COMMIT", "4",
+     "Kernels that a stream collects before it starts to run them."},
+    {Var::max_bytes_per_commit, "LAZULI_MAX_BYTES_PER_COMMIT", "1048576",
+     "Bytes that these may read and write before it does."},
+    {Var::max_run_ahead_bytes, "LAZULI_MAX_RUN_AHEAD_BYTES", "1073741824",
+     "Bytes of results and operands that may be pending on a stream; who records more waits."},
     {Var::strict, "LAZULI_STRICT", "0",
      "1: an op that the device's backend lacks is an error instead of running on the reference "
      "backend."},
     {Var::debug, "LAZULI_DEBUG", "0",
-     "1: a line on standard error for each plan that is found or made; 2: and one for each kernel "
-     "of a new plan."},
+     "On standard error, 1: a line for each evaluation: its plan, found or made and why, memory, "
+     "time; 2: and one for each kernel; 3: and programs that are planned; 4: and their kernels."},
+    {Var::trace, "LAZULI_TRACE", "",
+     "A folder that a trace of all evaluations is written to: programs, plans, kernels, a "
+     "timeline."},
+    {Var::trace_inputs, "LAZULI_TRACE_INPUTS", "0",
+     "1: with the operands of every plan's first run."},
     {Var::passes_off, "LAZULI_PASSES_OFF", "",
      "Passes over programs that do not run, separated by commas: `algebra,fold`."},
     {Var::fuel, "LAZULI_FUEL", "9223372036854775807",
@@ -69,6 +82,8 @@ const VarInfo& row(Var var) { return kTable[static_cast<std::size_t>(var)]; }
 }  // namespace
 
 std::span<const VarInfo> all() { return kTable; }
+
+std::string_view name(Var var) { return row(var).name; }
 
 std::string text(Var var) {
     const VarInfo& info = row(var);

@@ -20,8 +20,14 @@ enum class Var {
     flush_depth,
     flush_bytes,
     memory_limit,
+    cache_limit,
+    max_ops_per_commit,
+    max_bytes_per_commit,
+    max_run_ahead_bytes,
     strict,
     debug,
+    trace,
+    trace_inputs,
     passes_off,
     fuel,
     verify,
@@ -46,6 +52,8 @@ struct VarInfo {
 
 /// The table.
 std::span<const VarInfo> all();
+/// Its name.
+std::string_view name(Var var);
 /// The variable's text as the environment has it now, or its default.
 std::string text(Var var);
 /// 1, true, yes, on; anything else is false.

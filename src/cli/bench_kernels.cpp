@@ -226,6 +226,18 @@ std::vector<Group> kernel_groups(const Setup& setup) {
                                const Tensor x = drawn(1, {16}, f32);
                                return Work{.run = [x] { (void)(x + x).eval(); }};
                            }});
+    small.cases.push_back({"loop_step/f32/16", "one of 1,000 steps of a loop on 16 elements", [] {
+                               const Tensor x = drawn(1, {16}, f32);
+                               return Work{.run =
+                                               [x] {
+                                                   const auto step = [](const Tensor&,
+                                                                        const auto& now) {
+                                                       return Looped{{now[0] * 0.5 + 1.0}};
+                                                   };
+                                                   (void)loop(1000, {x}, step).carried[0].eval();
+                                               },
+                                           .times = 1000};
+                           }});
     return out;
 }
 

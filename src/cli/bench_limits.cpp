@@ -125,8 +125,9 @@ struct alignas(64) TileConfig {
 };
 
 /// The same on tile registers: 12 times the products of 16 x 32 and 32 x 16 elements of bf16 a
-/// round, four of them at once, as many as registers allow.
-__attribute__((target("amx-tile,amx-bf16"))) float multiply_tiles(std::int64_t rounds) {
+/// round, or of 16 x 64 and 64 x 16 bytes; four of them at once, as many as registers allow.
+template <bool Bytes>
+__attribute__((target("amx-tile,amx-bf16,amx-int8"))) float multiply_tiles(std::int64_t rounds) {
     static const TileConfig config;
     _tile_loadconfig(&config);
     _tile_zero(0);
@@ -138,10 +139,17 @@ __attribute__((target("amx-tile,amx-bf16"))) float multiply_tiles(std::int64_t r
     _tile_zero(6);
     _tile_zero(7);
     for (std::int64_t n = 0; n < 3 * rounds; ++n) {
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        if constexpr (Bytes) {
+            _tile_dpbssd(0, 4, 6);
+            _tile_dpbssd(1, 4, 7);
+            _tile_dpbssd(2, 5, 6);
+            _tile_dpbssd(3, 5, 7);
+        } else {
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
     }
     _tile_release();
     return 0;
@@ -279,11 +287,13 @@ void Limits::read_flops(DType factors) {
         most = std::max(most, rate * 12.0 * static_cast<double>(rounds) * flops);
     };
     read(loops().multiply, 100'000, 2 * loops().lanes);
+    if (factors == i8 && cpu::has_tiles_of_bytes())
+        read(multiply_tiles<true>, 5'000, 2 * 16 * 16 * 64);
     if (factors != bf16) return;
     // What is made for bf16, where it is there; on some processors it is no faster.
     if (loops().lanes == 16 && __builtin_cpu_supports("avx512bf16") != 0)
         read(multiply_bf16, 100'000, 64);
-    if (cpu::has_tiles()) read(multiply_tiles, 5'000, 2 * 16 * 16 * 32);
+    if (cpu::has_tiles()) read(multiply_tiles<false>, 5'000, 2 * 16 * 16 * 32);
 }
 
 double Limits::flops(DType factors) const {

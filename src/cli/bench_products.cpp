@@ -23,6 +23,10 @@ double count(std::initializer_list<std::int64_t> sizes) {
     return out;
 }
 
+Tensor drawn_bytes(std::uint64_t seed, const Shape& shape) {
+    return ((drawn(seed, shape, f32) * 30.0).round().cast(i8)).eval();
+}
+
 Work product_work(const Product& p) {
     const Tensor a = drawn(5, {p.m, p.k}, p.dtype);
     const Tensor held = drawn(6, p.transposed ? Shape{p.n, p.k} : Shape{p.k, p.n}, p.dtype);
@@ -59,6 +63,35 @@ Group squares(const Setup& setup, DType dtype) {
     const std::int64_t n = setup.quick ? 128 : 1024;
     out.cases.push_back(product_case(fmt::format("matmul_nt/{}/{}", name(dtype), n), "a @ b.T",
                                      {n, n, n, dtype, false, true}));
+    return out;
+}
+
+/// Bytes, summed up in i32 and scaled: what a quantised layer does.
+Group bytes(const Setup& setup) {
+    Group out{"products of bytes, i8", {}};
+    for (std::int64_t n : {512, 1024, 2048, 4096}) {
+        if (setup.quick) n /= 8;
+        out.cases.push_back({fmt::format("matmul/i8/{}", n), "a @ b in i32, square", [=] {
+                                 const Tensor a = drawn_bytes(5, {n, n});
+                                 const Tensor b = drawn_bytes(6, {n, n});
+                                 return Work{
+                                     .run = [=] { (void)a.cast(i32).matmul(b.cast(i32)).eval(); },
+                                     .flops = 2 * count({n, n, n})};
+                             }});
+    }
+    const std::int64_t n = setup.quick ? 256 : 4096;
+    out.cases.push_back(
+        {fmt::format("gemv/i8/{}", sizes_text({1, n, n})), "one row by a matrix, scaled to f32",
+         [=] {
+             const Tensor a = drawn_bytes(5, {1, n});
+             const Tensor b = drawn_bytes(6, {n, n});
+             const double size = count({n, n});
+             return Work{
+                 .run = [=] { (void)(a.cast(i32).matmul(b.cast(i32)).cast(f32) * 0.01).eval(); },
+                 .streams = {1, 0, size},
+                 .flops = 2 * size,
+                 .factors = i8};
+         }});
     return out;
 }
 
@@ -148,6 +181,7 @@ Group composites(const Setup& setup) {
 std::vector<Group> product_groups(const Setup& setup) {
     std::vector<Group> out;
     for (const DType dtype : {f32, bf16}) out.push_back(squares(setup, dtype));
+    out.push_back(bytes(setup));
     for (const DType dtype : {f32, bf16}) out.push_back(rows_by_matrix(setup, dtype));
     for (const std::int64_t images : {1, 8}) {
         if (!setup.quick || images == 1) out.push_back(convolutions(setup, images));

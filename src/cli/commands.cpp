@@ -39,10 +39,6 @@ int guarded(const char* program, const std::function<int()>& body) {
     }
 }
 
-// ---- run
-
-namespace {
-
 Program read_program(const std::string& path) {
     const std::string content = read_file(path);
     try {
@@ -54,6 +50,10 @@ Program read_program(const std::string& path) {
         throw FileError(path, e.what());
     }
 }
+
+// ---- run
+
+namespace {
 
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option) {
     const std::size_t equals = text.find('=');
@@ -71,12 +71,11 @@ std::string names_of(const auto& list) {
 }  // namespace
 
 void explain(const std::string& file, bool kernels, bool assembly) {
-    const Program program = plan::expand(read_program(file), {});
-    fmt::print("{}",
-               plan::explain(optimize::optimize(program, optimize::current_options()), kernels));
+    const plan::Steps steps = plan::make_steps(plan::expand(read_program(file), {}));
+    fmt::print("{}", plan::explain(steps, kernels));
     if (!assembly) return;
     std::set<const codegen::Kernel*> shown;
-    for (const plan::Step& step : plan::make_steps(program).all) {
+    for (const plan::Step& step : steps.all) {
         if (step.kernel != nullptr && shown.insert(step.kernel.get()).second)
             fmt::print("\n{}\n{}", step.kernel->str(), cpu::assembly_of(*step.kernel));
     }

@@ -2,9 +2,13 @@
 
 // The subcommands of `lazuli`.
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lazuli/program.h"
 
 namespace lazuli::cli {
 
@@ -33,6 +37,36 @@ struct BenchOptions {
 /// Measures the engine beside the limits of the machine.
 void bench(const BenchOptions& options);
 
+struct PlanMemoryOptions {
+    std::string file;    // id,lower,upper,size
+    std::string output;  // the same with offsets; empty: printed
+    std::optional<std::int64_t> capacity;
+    std::int64_t alignment = 1;
+    double seconds = 5;
+};
+/// Gives buffers places in one piece of memory. Returns the exit code: 2 for bad input, 3 where
+/// they do not fit.
+int plan_memory(const PlanMemoryOptions& options);
+
+struct ReplayOptions {
+    std::string file;
+    std::string inputs;                 // a folder; empty: `inputs` beside the file
+    std::string backend;                // empty: the default device
+    std::string against = "reference";  // the device it is compared with
+    double tolerance = 1;               // times what is allowed for a type
+    int times = 3;
+};
+/// Runs a program that a trace left behind on two devices. Returns 1 where they differ, else 0.
+int replay(const ReplayOptions& options);
+
+struct ReportOptions {
+    std::string directory;
+    std::string output;  // empty: report.html in it
+    bool progress = false;
+};
+/// Writes a trace as one page.
+void report(const ReportOptions& options);
+
 /// Shows one expression from recording to values.
 void demo();
 /// Lists the operations, the devices, the environment variables.
@@ -44,6 +78,8 @@ std::string ops_markdown();
 /// The op table for programs: names, attributes, types, samples, cases.
 std::string ops_json();
 
+/// A program from a file in any of its forms; FileError where it is none.
+Program read_program(const std::string& path);
 /// A file's whole content; FileError where it cannot be read.
 std::string read_file(const std::string& path);
 /// Runs `body`; errors are printed in one line and become exit code 1, internal ones 3.

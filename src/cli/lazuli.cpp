@@ -1,6 +1,7 @@
 // The `lazuli` program.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -57,6 +58,53 @@ void add_bench(CLI::App& app, BenchOptions& options) {
     command->callback([&options] { bench(options); });
 }
 
+void add_plan_memory(CLI::App& app, PlanMemoryOptions& options, int& status) {
+    CLI::App* command = app.add_subcommand(
+        "plan-memory",
+        "Give buffers with lifetimes places in one piece of memory, as low as can be");
+    command
+        ->add_option("file", options.file,
+                     "Rows of id,lower,upper,size: bytes that are alive on [lower, upper)")
+        ->required();
+    command->add_option("--capacity", options.capacity,
+                        "Bytes that are enough; exit code 3 where they are not");
+    command->add_option("--seconds", options.seconds, "Time for the search")->capture_default_str();
+    command->add_option("--alignment", options.alignment, "Of offsets, in bytes")
+        ->capture_default_str();
+    command->add_option("--output", options.output,
+                        "Where the rows are written with their offsets; else they are printed");
+    command->callback([&] { status = plan_memory(options); });
+}
+
+void add_replay(CLI::App& app, ReplayOptions& options, int& status) {
+    CLI::App* command = app.add_subcommand(
+        "replay", "Run a program that a trace left behind, and compare it on two devices");
+    command->add_option("file", options.file, "The program: PLAN/program.ir of a trace")
+        ->required();
+    command->add_option("--inputs", options.inputs,
+                        "The folder with its operands; else `inputs` beside the program");
+    command->add_option("--backend", options.backend,
+                        "The device that runs it; else LAZULI_DEVICE, else cpu");
+    command->add_option("--against", options.against, "The device it is compared with")
+        ->capture_default_str();
+    command->add_option("--tolerance", options.tolerance, "Times the difference that is allowed")
+        ->capture_default_str();
+    command->add_option("--times", options.times, "Runs, of which the fastest is told")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    command->callback([&] { status = replay(options); });
+}
+
+void add_report(CLI::App& app, ReportOptions& options) {
+    CLI::App* command = app.add_subcommand("report", "Write a trace as one page that explains it");
+    command->add_option("directory", options.directory, "Where LAZULI_TRACE left it")->required();
+    command->add_option("--output", options.output, "The page; else report.html in that folder");
+    command->callback([&options] {
+        options.progress = isatty(STDERR_FILENO) != 0;
+        report(options);
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,6 +119,13 @@ int main(int argc, char** argv) {
     add_ops(app, markdown, json);
     BenchOptions bench_options;
     add_bench(app, bench_options);
+    PlanMemoryOptions memory_options;
+    int status = 0;
+    add_plan_memory(app, memory_options, status);
+    ReplayOptions replay_options;
+    add_replay(app, replay_options, status);
+    ReportOptions report_options;
+    add_report(app, report_options);
     std::string explained;
     bool kernels = false;
     bool assembly = false;
@@ -88,6 +143,6 @@ int main(int argc, char** argv) {
         } catch (const CLI::ParseError& e) {
             return app.exit(e) == 0 ? 0 : 2;
         }
-        return 0;
+        return status;
     });
 }

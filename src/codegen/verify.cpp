@@ -55,8 +55,10 @@ class Verifier {
         // An index under a condition is right where the condition holds; what that says beyond
         // single variables is for the tests to find.
         if (s.valid) return;
-        if (bounds.low >= 0 && bounds.high < buffer.elements) return;
-        if (bounds.low < 0 || !stays_below(index, buffer.elements))
+        // Counted from the end, an index that goes down stays below as well.
+        const Expr mirrored = -index + (buffer.elements - 1);
+        if ((bounds.high >= buffer.elements && !stays_below(index, buffer.elements)) ||
+            (bounds.low < 0 && !stays_below(mirrored, buffer.elements)))
             fail(fmt::format("{}[{}] reaches {} to {} of {} elements", buffer.name, s.index->str(),
                              bounds.low, bounds.high, buffer.elements));
     }

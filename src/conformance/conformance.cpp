@@ -27,17 +27,43 @@ int Report::total() const {
     return sum;
 }
 
-std::string Report::table() const {
-    std::string out = fmt::format("{:16}", "op");
+namespace {
+
+std::string table_head(std::string_view first) {
+    std::string out(first);
     for (const DTypeInfo& type : kDTypes) out += fmt::format("{:>6}", type.name);
-    out += '\n';
-    for (const auto& [op, types] : checks) {
-        out += fmt::format("{:16}", op);
-        for (int i = 0; i < kDTypeCount; ++i) {
-            const auto it = types.find(static_cast<DType>(i));
-            out += it == types.end() ? fmt::format("{:>6}", "-") : fmt::format("{:>6}", it->second);
+    return out + '\n';
+}
+
+std::string table_cells(const std::map<DType, int>& types) {
+    std::string out;
+    for (int i = 0; i < kDTypeCount; ++i) {
+        const auto it = types.find(static_cast<DType>(i));
+        out += it == types.end() ? fmt::format("{:>6}", "-") : fmt::format("{:>6}", it->second);
+    }
+    return out + '\n';
+}
+
+}  // namespace
+
+std::string Report::table() const {
+    std::string out = table_head(fmt::format("{:22}", "op"));
+    for (const auto& [op, types] : checks) out += fmt::format("{:22}", op) + table_cells(types);
+    return out;
+}
+
+std::string table(const std::map<std::string, Report>& reports) {
+    std::string out = table_head(fmt::format("{:22}{:12}", "op", "backend"));
+    std::map<std::string, std::map<std::string, std::map<DType, int>>> by_op;
+    for (const auto& [backend, report] : reports) {
+        for (const auto& [op, types] : report.checks) by_op[op][backend] = types;
+    }
+    for (const auto& [op, backends] : by_op) {
+        std::string_view name = op;
+        for (const auto& [backend, types] : backends) {
+            out += fmt::format("{:22}{:12}", name, backend) + table_cells(types);
+            name = "";
         }
-        out += '\n';
     }
     return out;
 }
@@ -106,6 +132,16 @@ Tensor draw(const TensorSpec& spec, double low, double high, bool edges, std::ui
     // The bytes must stay as long as the tensor does.
     auto* kept = new std::vector<unsigned char>(std::move(bytes));
     return lift(kept->data(), spec.dtype, spec.shape, {}, [kept] { delete kept; });
+}
+
+Tensor with_diagonal(const Tensor& x, double more) {
+    const int rank = x.rank();
+    const std::int64_t rows = x.shape()[rank - 2];
+    const std::int64_t columns = x.shape()[rank - 1];
+    const double added = more * static_cast<double>(std::max(rows, columns));
+    Tensor out = x + eye(rows, columns, 0, {x.dtype(), x.device()}) * added;
+    out.eval();
+    return out;
 }
 
 bool close(const Scalar& actual, const Scalar& expected, DType dtype, double ulps,
@@ -371,17 +407,6 @@ class Runner {
         } catch (const std::exception& e) {
             fail(def, call, fmt::format("threw: {}", e.what()));
         }
-    }
-
-    /// Matrices with more on their diagonals.
-    static Tensor with_diagonal(const Tensor& x, double more) {
-        const int rank = x.rank();
-        const std::int64_t rows = x.shape()[rank - 2];
-        const std::int64_t columns = x.shape()[rank - 1];
-        const double added = more * static_cast<double>(std::max(rows, columns));
-        Tensor out = x + eye(rows, columns, 0, {x.dtype(), x.device()}) * added;
-        out.eval();
-        return out;
     }
 
     /// Results of an op that has several, each as one of its own.

@@ -157,6 +157,19 @@ Tensors parts(const OpRef& op, const Tensors& operands, const AttrWords& words,
     return frontend::unbundle(bundle, results({*op.def, pointers, Attrs(*op.def, words.words())}));
 }
 
+/// The length that the first axes of what is scanned have.
+std::int64_t length_of(std::span<const TensorSpec> scanned) {
+    for (const TensorSpec& spec : scanned) {
+        if (spec.shape.rank() > 0 && spec.shape[0] == scanned[0].shape[0]) continue;
+        std::string all;
+        for (const TensorSpec& each : scanned) all += (all.empty() ? "" : ", ") + each.str();
+        throw ShapeError(
+            fmt::format("scan_loop: first axes of one length are needed, given {}", all),
+            scanned[0].shape.str(), spec.shape.str());
+    }
+    return scanned[0].shape[0];
+}
+
 /// The general loop. `trips` is an operand where `fixed` is negative.
 Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
                  const Tensors& carried, const Tensors& scanned, bool reverse,
@@ -185,6 +198,9 @@ Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
         made.carried.insert(made.carried.end(), made.stacked.begin(), made.stacked.end());
         return made.carried;
     });
+    for (std::size_t i = 0; i < carried.size(); ++i)
+        ops::expect_spec(name, fmt::format("value {} that is carried", i), carried[i].spec(),
+                         recorded.results[i].spec());
     Outside outside;
     outside.capture(recorded);
     operands.insert(operands.end(), outside.operands().begin(), outside.operands().end());
@@ -212,9 +228,10 @@ Tensors loop(const Tensor& trips, const Tensors& carried,
              const std::function<Tensors(const Tensor&, const Tensors&)>& body) {
     const TensorSpec& spec = frontend::require_node("loop", trips).spec;
     if (!is_integer(spec.dtype) || spec.shape.rank() != 0) {
-        throw ShapeError(
-            fmt::format("loop: the number of trips is an integer of rank 0, given {}", spec.str()),
-            "i64[]", spec.str());
+        const std::string text =
+            fmt::format("loop: the number of trips is an integer of rank 0, given {}", spec.str());
+        if (spec.shape.rank() == 0) throw DTypeError(text);
+        throw ShapeError(text, "i64[]", spec.str());
     }
     // A number that stands in the program would be planned for: it is passed instead.
     static const OpRef parameter("scalar");
@@ -238,18 +255,8 @@ Tensors loop(const Tensor& trips, const Tensors& carried,
 Looped scan_loop(const Tensors& carried, const Tensors& scanned,
                  const std::function<Looped(const Tensors&, const Tensors&)>& body, bool reverse) {
     if (scanned.empty()) throw ArgumentError("scan_loop: there is nothing to scan");
-    std::int64_t trips = -1;
-    for (const TensorSpec& spec : specs_of("scan_loop", scanned)) {
-        if (spec.shape.rank() == 0 || (trips >= 0 && spec.shape[0] != trips)) {
-            throw ShapeError(
-                fmt::format("scan_loop: first axes of one length are needed, {} is among them",
-                            spec.str()),
-                trips >= 0 ? fmt::format("{}", trips) : "rank >= 1", spec.shape.str());
-        }
-        trips = spec.shape[0];
-    }
     return make_loop(
-        "scan_loop", {}, trips, carried, scanned, reverse,
+        "scan_loop", {}, length_of(specs_of("scan_loop", scanned)), carried, scanned, reverse,
         [&](const Tensor&, const Tensors& now, const Tensors& entry) { return body(now, entry); });
 }
 
@@ -257,10 +264,7 @@ Tensors cond(const Tensor& condition, const std::function<Tensors()>& then,
              const std::function<Tensors()>& otherwise) {
     static const OpRef op("cond");
     const TensorSpec& spec = frontend::require_node("cond", condition).spec;
-    if (!(spec == TensorSpec{DType::boolean, {}})) {
-        throw ShapeError(fmt::format("cond: the condition is bool[], given {}", spec.str()),
-                         "bool[]", spec.str());
-    }
+    ops::expect_spec("cond", "the condition", {DType::boolean, {}}, spec);
     const Device device = condition.device();
     Outside outside;
     for (const auto* body : {&then, &otherwise}) {

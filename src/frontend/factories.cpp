@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -29,6 +30,19 @@ void check_sizes(std::string_view op, const Shape& shape) {
     }
 }
 
+/// Throws where a number cannot be an element: a complex one of a real type, an integer that is too
+/// large for a type of integers.
+void check_holds(std::string_view op, DType dtype, const Scalar& value) {
+    if (value.kind() == Kind::complex && !is_complex(dtype)) {
+        throw DTypeError(
+            fmt::format("{}: {} is a complex number and no {}", op, value.str(), name(dtype)));
+    }
+    if (value.kind() == Kind::integer && is_integer(dtype) && !(value.as(dtype) == value)) {
+        throw ArgumentError(
+            fmt::format("{}: the integer {} does not fit {}", op, value.str(), name(dtype)));
+    }
+}
+
 /// iota on the device that was asked for.
 Tensor positions(const Shape& shape, int axis, DType dtype, const Make& make) {
     static const frontend::OpRef op("iota");
@@ -43,6 +57,7 @@ Tensor full(Shape shape, Scalar value, Make make) {
     static const frontend::OpRef constant("constant");
     check_sizes("full", shape);
     const DType dtype = make.dtype.value_or(value.default_dtype());
+    check_holds("full", dtype, value);
     const Scalar element = value.as(dtype);
     TensorSpec spec{dtype, std::move(shape)};
     (void)spec.nbytes();
@@ -76,7 +91,8 @@ Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
     const Shape shape{rows, columns};
     check_sizes("eye", shape);
     (void)TensorSpec{i64, shape}.nbytes();
-    const Tensor on = positions(shape, 1, i64, make) == positions(shape, 0, i64, make) + k;
+    const Tensor on = positions(shape, 1, i64, make) ==
+                      positions(shape, 0, i64, make) + std::clamp(k, -rows, columns);
     return on.cast(make.dtype.value_or(f32));
 }
 
@@ -85,7 +101,8 @@ Tensor tri(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
     const Shape shape{rows, columns};
     check_sizes("tri", shape);
     (void)TensorSpec{i64, shape}.nbytes();
-    const Tensor under = positions(shape, 1, i64, make) <= positions(shape, 0, i64, make) + k;
+    const Tensor under = positions(shape, 1, i64, make) <=
+                         positions(shape, 0, i64, make) + std::clamp(k, -rows, columns);
     return under.cast(make.dtype.value_or(f32));
 }
 

@@ -94,34 +94,40 @@ void require_axes(std::string_view op, const Lines& lines) {
     if (lines.count() == 0) throw ArgumentError(fmt::format("{}: no axes are given", op));
 }
 
-}  // namespace
+// One axis, under the name of the function that was called.
 
-Tensor fft(const Tensor& given, Options options) {
-    const bool complex = is_complex(frontend::require_node("fft", given).spec.dtype);
-    const Tensor x = complex ? given : as_real("fft", given);
-    const Line line("fft", x, options);
-    if (complex || line.n == 0) return c2c(as_complex("fft", x), line, options.norm, false);
+Tensor fft_as(std::string_view op, const Tensor& given, const Options& options) {
+    const bool complex = is_complex(frontend::require_node(op, given).spec.dtype);
+    const Tensor x = complex ? given : as_real(op, given);
+    const Line line(op, x, options);
+    if (complex || line.n == 0) return c2c(as_complex(op, x), line, options.norm, false);
     return r2c(x, line, options.norm, true);
 }
 
-Tensor ifft(const Tensor& given, Options options) {
-    const Tensor x = as_complex("ifft", given);
-    return c2c(x, Line("ifft", x, options), options.norm, true);
+Tensor ifft_as(std::string_view op, const Tensor& given, const Options& options) {
+    const Tensor x = as_complex(op, given);
+    return c2c(x, Line(op, x, options), options.norm, true);
 }
 
-Tensor rfft(const Tensor& given, Options options) {
-    const Tensor x = as_real("rfft", given);
-    return r2c(x, Line("rfft", x, options), options.norm, false);
+Tensor rfft_as(std::string_view op, const Tensor& given, const Options& options) {
+    const Tensor x = as_real(op, given);
+    const Line line(op, x, options);
+    if (line.n == 0) {
+        throw ShapeError(fmt::format("{}: axis {} of {} has no elements to transform", op,
+                                     line.axis, x.shape().str()),
+                         "1 or more", "0");
+    }
+    return r2c(x, line, options.norm, false);
 }
 
-Tensor irfft(const Tensor& given, Options options) {
+Tensor irfft_as(std::string_view name, const Tensor& given, const Options& options) {
     static const OpRef op("fft_c2r");
-    const Tensor x = as_complex("irfft", given);
-    const Line line("irfft", x, options);
+    const Tensor x = as_complex(name, given);
+    const Line line(name, x, options);
     const std::int64_t n = options.n == -1 ? 2 * (line.n - 1) : line.n;
     if (n < 1) {
-        throw ArgumentError(fmt::format("irfft: n is {}; at least 1 is needed (axis {} of {})", n,
-                                        line.axis, x.shape().str()));
+        throw ArgumentError(fmt::format("{}: n is {}; at least 1 is needed (axis {} of {})", name,
+                                        n, line.axis, x.shape().str()));
     }
     const Operand operand(x);
     Call call(op);
@@ -129,26 +135,40 @@ Tensor irfft(const Tensor& given, Options options) {
     return call.arg(factor(n, options.norm, true)).done();
 }
 
-Tensor fftn(const Tensor& x, const OptionsN& options) {
-    const Lines lines("fftn", x, options);
-    if (lines.count() == 0) return as_complex("fftn", x);
+Tensor fftn_as(std::string_view op, const Tensor& x, const OptionsN& options) {
+    const Lines lines(op, x, options);
+    if (lines.count() == 0) return as_complex(op, x);
     Tensor out = x;
-    for (int i = lines.count(); i-- > 0;) out = fft(out, lines.at(i, options.norm));
+    for (int i = lines.count(); i-- > 0;) out = fft_as(op, out, lines.at(i, options.norm));
     return out;
 }
 
-Tensor ifftn(const Tensor& x, const OptionsN& options) {
-    const Lines lines("ifftn", x, options);
-    Tensor out = as_complex("ifftn", x);
-    for (int i = lines.count(); i-- > 0;) out = ifft(out, lines.at(i, options.norm));
+Tensor ifftn_as(std::string_view op, const Tensor& x, const OptionsN& options) {
+    const Lines lines(op, x, options);
+    Tensor out = as_complex(op, x);
+    for (int i = lines.count(); i-- > 0;) out = ifft_as(op, out, lines.at(i, options.norm));
     return out;
 }
+
+}  // namespace
+
+Tensor fft(const Tensor& x, Options options) { return fft_as("fft", x, options); }
+
+Tensor ifft(const Tensor& x, Options options) { return ifft_as("ifft", x, options); }
+
+Tensor rfft(const Tensor& x, Options options) { return rfft_as("rfft", x, options); }
+
+Tensor irfft(const Tensor& x, Options options) { return irfft_as("irfft", x, options); }
+
+Tensor fftn(const Tensor& x, const OptionsN& options) { return fftn_as("fftn", x, options); }
+
+Tensor ifftn(const Tensor& x, const OptionsN& options) { return ifftn_as("ifftn", x, options); }
 
 Tensor rfftn(const Tensor& x, const OptionsN& options) {
     const Lines lines("rfftn", x, options);
     require_axes("rfftn", lines);
-    Tensor out = rfft(x, lines.at(lines.count() - 1, options.norm));
-    for (int i = lines.count() - 1; i-- > 0;) out = fft(out, lines.at(i, options.norm));
+    Tensor out = rfft_as("rfftn", x, lines.at(lines.count() - 1, options.norm));
+    for (int i = lines.count() - 1; i-- > 0;) out = fft_as("rfftn", out, lines.at(i, options.norm));
     return out;
 }
 
@@ -156,12 +176,13 @@ Tensor irfftn(const Tensor& x, const OptionsN& options) {
     const Lines lines("irfftn", x, options);
     require_axes("irfftn", lines);
     Tensor out = as_complex("irfftn", x);
-    for (int i = 0; i < lines.count() - 1; ++i) out = ifft(out, lines.at(i, options.norm));
-    return irfft(out, lines.at(lines.count() - 1, options.norm));
+    for (int i = 0; i < lines.count() - 1; ++i)
+        out = ifft_as("irfftn", out, lines.at(i, options.norm));
+    return irfft_as("irfftn", out, lines.at(lines.count() - 1, options.norm));
 }
 
-Tensor fft2(const Tensor& x) { return fftn(x, {.axes = {-2, -1}}); }
+Tensor fft2(const Tensor& x) { return fftn_as("fft2", x, {.axes = {-2, -1}}); }
 
-Tensor ifft2(const Tensor& x) { return ifftn(x, {.axes = {-2, -1}}); }
+Tensor ifft2(const Tensor& x) { return ifftn_as("ifft2", x, {.axes = {-2, -1}}); }
 
 }  // namespace lazuli::fft

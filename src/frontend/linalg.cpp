@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontend/bundle.h"
 #include "frontend/record.h"
 #include "lazuli/error.h"
+#include "ops/build.h"
 
 namespace lazuli::linalg {
 
@@ -31,15 +34,20 @@ std::vector<Tensor> several(const OpRef& op, const Tensor& given) {
     return frontend::unbundle(bundle, op.def->results({*op.def, inputs, {}}));
 }
 
-Shape batch_of(const Shape& shape) {
-    Shape out;
-    for (int i = 0; i < shape.rank() - 2; ++i) out.push_back(shape[i]);
-    return out;
-}
-
 Shape with_batch(Shape batch, const Shape& shape) {
     for (int i = shape.rank() - 2; i < shape.rank(); ++i) batch.push_back(shape[i]);
     return batch;
+}
+
+/// Throws where the right-hand side has not as many rows as the matrix.
+void check_rows(std::string_view op, const Shape& matrix, const Shape& side) {
+    const std::int64_t rows = matrix[matrix.rank() - 2];
+    const std::int64_t given = side[std::max(side.rank() - 2, 0)];
+    if (rows == given) return;
+    throw ShapeError(fmt::format("{}: the matrix and the right-hand side differ in rows: {} and {} "
+                                 "({} vs {})",
+                                 op, matrix.str(), side.str(), rows, given),
+                     matrix.str(), side.str());
 }
 
 /// A matrix and a right-hand side whose batches are the same. A vector becomes a matrix of one
@@ -50,17 +58,19 @@ struct System {
 
     System(std::string_view op, const Tensor& matrix, const Tensor& side)
         : a(numbers(op, matrix)), b(numbers(op, side)), vector(b.rank() == 1) {
-        if (vector) b = b.unsqueeze(1);
-        if (a.rank() < 2 || b.rank() < 2) {
+        const Shape& left = matrix.shape();
+        const Shape& right = side.shape();
+        if (left.rank() < 2 || right.rank() < 1) {
             throw ShapeError(
                 fmt::format("{}: a matrix and a vector or matrix are needed, not {} and {}", op,
-                            matrix.shape().str(), side.shape().str()),
-                matrix.shape().str(), side.shape().str());
+                            left.str(), right.str()),
+                left.str(), right.str());
         }
-        const Shape left = batch_of(a.shape());
-        const Shape right = batch_of(b.shape());
-        if (left == right) return;
-        const Shape joined = broadcast_shapes(op, left, right);
+        if (vector) b = b.unsqueeze(1);
+        check_rows(op, left, right);
+        const Shape* shapes[] = {&left, &right};
+        const Shape joined = ops::joined_batches(op, shapes);
+        if (joined == ops::batch_of(left) && joined == ops::batch_of(b.shape())) return;
         a = a.broadcast_to(with_batch(joined, a.shape()));
         b = b.broadcast_to(with_batch(joined, b.shape()));
     }

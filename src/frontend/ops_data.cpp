@@ -9,6 +9,7 @@
 #include "lazuli/error.h"
 #include "lazuli/factories.h"
 #include "lazuli/ops.h"
+#include "ops/lines.h"
 
 namespace lazuli {
 
@@ -66,10 +67,11 @@ Tensor dynamic_slice(const Operand& x, const Operand& starts, const Ints& sizes)
 Tensor blit(const Operand& x, const Operand& y, const Ints& starts, const Ints& steps) {
     static const OpRef op("blit");
     const Shape& shape = spec_of("blit", x).shape;
-    // Positions are counted from the front; that there is one a dimension is the record's to check.
+    // Positions are counted from the front; that there is one a dimension, and that none lies
+    // before the first, is the record's to check.
     Ints from = starts;
     for (int i = 0; i < std::min(from.rank(), shape.rank()); ++i) {
-        if (from[i] < 0) from[i] += shape[i];
+        if (from[i] < 0 && from[i] >= -shape[i]) from[i] += shape[i];
     }
     Call call(op);
     call.arg(x).arg(y);
@@ -81,10 +83,17 @@ Tensor blit(const Operand& x, const Operand& y, const Ints& starts, const Ints& 
 Tensor stack(std::span<const Tensor> tensors, Axis axis) {
     static const OpRef op("stack");
     if (tensors.empty()) throw ArgumentError("stack: no tensors given");
-    Shape wide = frontend::require_node("stack", tensors[0]).spec.shape;
-    wide.push_back(1);
+    const Shape& first = frontend::require_node("stack", tensors[0]).spec.shape;
     AttrWords words;
-    words.integer(ensure_axis("stack", axis, wide));
+    words.integer(ops::ensure_new_axis("stack", axis, first));
+    return frontend::record_list(op, tensors, words.words(), nullptr);
+}
+
+Tensor einsum(std::string_view subscripts, std::span<const Tensor> tensors) {
+    static const OpRef op("einsum");
+    if (tensors.empty()) throw ArgumentError("einsum: no tensors given");
+    AttrWords words;
+    words.text(subscripts);
     return frontend::record_list(op, tensors, words.words(), nullptr);
 }
 

@@ -9,6 +9,7 @@
 #include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/ops.h"
+#include "ops/lines.h"
 
 namespace lazuli {
 
@@ -49,9 +50,8 @@ Tensor slice(const Operand& x, const Ints& starts, const Ints& stops, const Ints
         const std::int64_t size = shape[i];
         const std::int64_t step = steps.empty() ? 1 : steps[i];
         if (step == 0) {
-            throw ShapeError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
-                                         shape.str(), steps.str()),
-                             "step != 0", steps.str());
+            throw ArgumentError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
+                                            shape.str(), steps.str()));
         }
         const std::int64_t low = step > 0 ? 0 : -1;
         const std::int64_t high = step > 0 ? size : size - 1;
@@ -281,9 +281,9 @@ Tensor Tensor::squeeze(Axes axes) const {
 }
 
 Tensor Tensor::unsqueeze(Axis axis) const {
+    const std::int64_t at = ops::ensure_new_axis("unsqueeze", axis, shape());
     Shape wide = shape();
     wide.push_back(1);
-    const std::int64_t at = ensure_axis("unsqueeze", axis, wide);
     std::rotate(wide.begin() + at, wide.end() - 1, wide.end());
     return reshape(wide);
 }

@@ -163,10 +163,11 @@ const Tensor& Tensor::eval() const {
     return *this;
 }
 
-const Tensor& Tensor::freeze() const {
+const Tensor& Tensor::freeze(Unpacked unpacked) const {
     eval();
     const Node* owner = ir::owner_of(&require_node("freeze", *this));
-    if (owner->value != nullptr) owner->value->binding.buffer->freeze();
+    if (owner->value != nullptr)
+        owner->value->binding.buffer->freeze(unpacked == Unpacked::release);
     return *this;
 }
 
@@ -178,7 +179,21 @@ void eval(std::span<const Tensor> tensors) {
 
 Tensor Tensor::to(Device device) const {
     if (this->device() == device) return *this;
-    eval();
+    if (!is_materialized()) {
+        // An operation there, whose operand the other device computes first. A view has no value of
+        // its own: its elements are put in order before they move.
+        static const frontend::OpRef copy("contiguous");
+        const auto on = [](Device where, const Tensor& operand) {
+            Node* inputs[] = {node_of(operand)};
+            ir::retain(inputs[0]);
+            return frontend::make_node(copy, operand.spec(), where, inputs, {});
+        };
+        const Tensor moved =
+            on(device, node_of(*this)->is_view() ? on(this->device(), *this) : *this);
+        // Whoever holds it wants it to be moved once.
+        node_of(moved)->flags.fetch_or(ir::kKeepFlag, std::memory_order_relaxed);
+        return moved;
+    }
     const TensorSpec& s = spec();
     std::vector<unsigned char> bytes(static_cast<std::size_t>(s.nbytes()));
     ir::engine().download(*node_of(*this), bytes.data());
@@ -297,8 +312,9 @@ void ensure_same_dtype(std::string_view op, const TensorSpec& a, const TensorSpe
 }
 
 void ensure_dtype(std::string_view op, const TensorSpec& spec, DTypeSet allowed) {
-    if (!allowed.contains(spec.dtype))
-        throw DTypeError(fmt::format("{}: does not take {}", op, spec.str()));
+    if (allowed.contains(spec.dtype)) return;
+    throw DTypeError(
+        fmt::format("{}: does not take {} (takes {})", op, spec.str(), ir::types_text(allowed)));
 }
 
 void ensure_rank(std::string_view op, const TensorSpec& spec, int least, int most) {

@@ -36,6 +36,13 @@ std::string Explanation::str() const {
     out += fmt::format("{} operations in {} kernel{}; {} read, {} written\n", operations,
                        kernels.size(), kernels.size() == 1 ? "" : "s", bytes_text(bytes_read),
                        bytes_text(bytes_written));
+    if (arena_bytes > 0)
+        out += fmt::format("memory to compute in: {}{}; a buffer an operation would be {}\n",
+                           bytes_text(arena_bytes),
+                           arena_bytes == alive_bytes
+                               ? ", all of it alive at once"
+                               : fmt::format(", {} alive at once", bytes_text(alive_bytes)),
+                           bytes_text(unplanned_bytes));
     std::size_t widths[3] = {0, 0, 0};
     for (const Row& row : rows) {
         widths[0] = std::max(widths[0], row.name.size());

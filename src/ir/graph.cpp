@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <unordered_map>
 
@@ -114,6 +115,16 @@ void detach_inputs(Node& node, std::vector<Node*>& released) {
     node.input_count = 0;
 }
 
+void keep_failure(Node& node, const std::exception_ptr& error) noexcept {
+    node.failure = new (std::nothrow) std::exception_ptr(error);
+    node.state.store(State::failed, std::memory_order_release);
+}
+
+void rethrow_failure(const Node& node) {
+    if (node.failure == nullptr) throw OutOfMemory("out of memory: not even the error fits", 0, 0);
+    std::rethrow_exception(*node.failure);
+}
+
 // ---- capturing ----
 
 namespace {
@@ -139,6 +150,7 @@ class Capturer {
         : bounds_(bounds), keep_held_(keep_held), out_(out), epoch_(next_epoch()) {}
 
     void run(std::span<Node* const> targets) {
+        if (!targets.empty()) device_ = targets[0]->device;
         for (Node* target : targets) {
             if (target->epoch == epoch_) continue;
             if (is_leaf(*target, bounds_)) {
@@ -150,7 +162,7 @@ class Capturer {
         for (Node* target : targets) {
             out_.results.push_back(target->position);
             out_.outputs.push_back(target);
-            target->uses = UINT32_MAX;  // a result already: not to be kept a second time
+            target->uses = UINT32_MAX;  // a result: not to be kept a second time, and held anyhow
         }
         for (Node* node : out_.kept) {
             // More references than the captured graph accounts for: somebody else may ask for this
@@ -158,6 +170,7 @@ class Capturer {
             if (node->refs.load(std::memory_order_relaxed) <= node->uses) continue;
             out_.results.push_back(node->position);
             out_.outputs.push_back(node);
+            node->uses = UINT32_MAX;
         }
     }
 
@@ -175,7 +188,9 @@ class Capturer {
             const auto inputs = node->inputs();
             for (std::size_t i = inputs.size(); i > 0; --i) {
                 Node* input = inputs[i - 1];
-                if (input->epoch != epoch_ && !is_leaf(*input, bounds_)) stack.push_back(input);
+                // What another device computes is an operand here.
+                if (input->epoch != epoch_ && input->device == device_ && !is_leaf(*input, bounds_))
+                    stack.push_back(input);
             }
             if (stack.size() != before) continue;
             stack.pop_back();
@@ -184,8 +199,7 @@ class Capturer {
     }
 
     void add_param(Node& node) {
-        if (node.state.load(std::memory_order_acquire) == State::failed)
-            std::rethrow_exception(*node.failure);
+        if (node.state.load(std::memory_order_acquire) == State::failed) rethrow_failure(node);
         node.epoch = epoch_;
         node.uses = 0;
         node.position = ValueRef::param(out_.params.size()).raw;
@@ -219,6 +233,7 @@ class Capturer {
         node.epoch = epoch_;
         node.uses = 0;
         node.position = ValueRef::op(out_.op_count++).raw;
+        out_.nodes.push_back(&node);
         if (keep_held_ && node.has_flag(kKeepFlag)) out_.kept.push_back(&node);
     }
 
@@ -226,6 +241,7 @@ class Capturer {
     const bool keep_held_;
     Capture& out_;
     const std::uint32_t epoch_;
+    Device device_;  // of the targets
 };
 
 }  // namespace
@@ -241,6 +257,7 @@ void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool k
     out.rest.clear();
     out.params.clear();
     out.outputs.clear();
+    out.nodes.clear();
     out.stack.clear();
     out.kept.clear();
     out.results.clear();
@@ -248,6 +265,12 @@ void capture(std::span<Node* const> targets, const CaptureBounds& bounds, bool k
     Capturer(bounds, keep_held, out).run(targets);
     std::copy(out.results.begin(), out.results.end(), out.rest.append(out.results.size()));
     out.hash = program_hash(out.words.words(), out.rest.words());
+}
+
+bool Capture::is_private() const {
+    return std::all_of(nodes.begin(), nodes.end(), [](const Node* node) {
+        return node->refs.load(std::memory_order_relaxed) <= node->uses;
+    });
 }
 
 Program Capture::program() const {

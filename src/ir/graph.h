@@ -22,6 +22,11 @@ std::mutex& graph_lock();
 /// after giving it up.
 void detach_inputs(Node& node, std::vector<Node*>& released);
 
+/// Throws what a failed node keeps.
+[[noreturn]] void rethrow_failure(const Node& node);
+/// Makes a node keep an error. The caller holds the lock.
+void keep_failure(Node& node, const std::exception_ptr& error) noexcept;
+
 /// Which nodes a capture may look into.
 struct CaptureBounds {
     // Only lazy nodes with ids in [first, last] are operations; any other node is a parameter. Set
@@ -46,6 +51,12 @@ struct Capture {
     /// The program, with the names that tensors were given.
     Program program() const;
 
+    /// Whether nobody outside the captured graph holds one of its operations, but for the outputs:
+    /// what only they read is needed by nobody once the outputs are there. The caller has held the
+    /// lock since the capture.
+    bool is_private() const;
+
+    std::vector<Node*> nodes;  // the operations
     std::vector<Node*> stack;  // scratch
     std::vector<Node*> kept;   // scratch
     std::vector<std::uint32_t> results;

@@ -114,6 +114,15 @@ const OpDef& op_def(OpId id) {
 
 int op_count() { return table().count.load(std::memory_order_acquire); }
 
+std::string ir::types_text(DTypeSet types) {
+    std::string out;
+    for (int i = 0; i < kDTypeCount; ++i) {
+        const auto dtype = static_cast<DType>(i);
+        if (types.contains(dtype)) out += fmt::format("{}{}", out.empty() ? "" : ", ", name(dtype));
+    }
+    return out;
+}
+
 // ---- inference ----
 
 namespace {
@@ -145,9 +154,13 @@ namespace {
 }
 
 [[noreturn, gnu::cold]] void wrong_type(const OpDef& def, const InferArgs& args, DType deciding) {
-    throw DTypeError(
-        fmt::format("{}: does not take {}", def.name,
-                    args.inputs.empty() ? std::string(name(deciding)) : args.inputs.back()->str()));
+    std::string given = args.inputs.empty() ? std::string(name(deciding)) : "";
+    // Operands that were brought to one type are at fault together.
+    const bool all = args.inputs.empty() || has(def.traits, Trait::promotes);
+    for (const TensorSpec* spec : args.inputs.subspan(all ? 0 : args.inputs.size() - 1))
+        given += (given.empty() ? "" : ", ") + spec->str();
+    throw DTypeError(fmt::format("{}: does not take {} (takes {})", def.name, given,
+                                 ir::types_text(def.dtypes)));
 }
 
 /// Throws where a size is negative or the bytes cannot be counted.

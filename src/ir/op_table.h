@@ -25,6 +25,9 @@ std::uint64_t intern_program(const Program& program);
 const Program& program_at(std::uint64_t number);
 bool is_program(std::uint64_t number);
 
+/// The names of the types, for messages.
+std::string types_text(DTypeSet types);
+
 /// Whether running an operation calls a function of the user's, also in a body of it: such a
 /// function may do something each time it is called.
 bool calls_user(const OpDef& def, const Attrs& attrs);

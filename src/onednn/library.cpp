@@ -45,12 +45,23 @@ dnnl::stream& stream() {
     return made;
 }
 
-memory::desc described(const LazuliDnnArray& array, memory::data_type type) {
-    return {memory::dims(array.sizes, array.sizes + array.rank), type,
+memory::data_type type_of(LazuliDnnType type) {
+    switch (type) {
+        case LAZULI_DNN_BF16: return memory::data_type::bf16;
+        case LAZULI_DNN_I8: return memory::data_type::s8;
+        case LAZULI_DNN_U8: return memory::data_type::u8;
+        case LAZULI_DNN_I32: return memory::data_type::s32;
+        default: return memory::data_type::f32;
+    }
+}
+
+memory::desc described(const LazuliDnnArray& array) {
+    return {memory::dims(array.sizes, array.sizes + array.rank), type_of(array.type),
             memory::dims(array.strides, array.strides + array.rank)};
 }
-memory::desc any(const LazuliDnnArray& array, memory::data_type type) {
-    return {memory::dims(array.sizes, array.sizes + array.rank), type, memory::format_tag::any};
+memory::desc any(const LazuliDnnArray& array) {
+    return {memory::dims(array.sizes, array.sizes + array.rank), type_of(array.type),
+            memory::format_tag::any};
 }
 
 /// From one layout to another, or nothing where they are the same.
@@ -93,7 +104,6 @@ struct Product {
 
 void* lazuli_dnn_convolution(const LazuliDnnConvolution* wanted, LazuliDnnNeeds* needs) {
     try {
-        const auto type = wanted->is_bf16 != 0 ? memory::data_type::bf16 : memory::data_type::f32;
         const auto list = [&](const std::int64_t* from) {
             return memory::dims(from, from + wanted->dims);
         };
@@ -102,16 +112,16 @@ void* lazuli_dnn_convolution(const LazuliDnnConvolution* wanted, LazuliDnnNeeds*
         dnnl::primitive_attr attr;
         attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
         const dnnl::convolution_forward::desc desc(
-            dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-            any(wanted->x, type), any(wanted->w, type), any(wanted->y, type), list(wanted->strides),
-            dilation, list(wanted->before), list(wanted->after));
+            dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, any(wanted->x),
+            any(wanted->w), any(wanted->y), list(wanted->strides), dilation, list(wanted->before),
+            list(wanted->after));
         const Alone alone;
         auto out = std::make_unique<Convolution>();
         out->plan = dnnl::convolution_forward::primitive_desc(desc, attr, engine());
         out->primitive = dnnl::convolution_forward(out->plan);
-        out->image = Layout(described(wanted->x, type), out->plan.src_desc());
-        out->weights = Layout(described(wanted->w, type), out->plan.weights_desc());
-        out->result = Layout(out->plan.dst_desc(), described(wanted->y, type));
+        out->image = Layout(described(wanted->x), out->plan.src_desc());
+        out->weights = Layout(described(wanted->w), out->plan.weights_desc());
+        out->result = Layout(out->plan.dst_desc(), described(wanted->y));
         const auto bytes = [](const Layout& layout, const memory::desc& whole) {
             return layout.changes ? whole.get_size() : 0;
         };
@@ -158,13 +168,13 @@ void lazuli_dnn_drop(void* convolution) { delete static_cast<Convolution*>(convo
 
 void* lazuli_dnn_product(const LazuliDnnProduct* wanted, const void* like, LazuliDnnNeeds* needs) {
     try {
-        const auto type = wanted->is_bf16 != 0 ? memory::data_type::bf16 : memory::data_type::f32;
-        const memory::desc a({wanted->m, wanted->k}, type,
+        const auto b_type = type_of(wanted->b_type);
+        const memory::desc a({wanted->m, wanted->k}, type_of(wanted->a_type),
                              memory::dims(wanted->a_strides, wanted->a_strides + 2));
-        const memory::desc given({wanted->k, wanted->n}, type,
+        const memory::desc given({wanted->k, wanted->n}, b_type,
                                  memory::dims(wanted->b_strides, wanted->b_strides + 2));
-        const memory::desc any({wanted->k, wanted->n}, type, memory::format_tag::any);
-        const memory::desc result({wanted->m, wanted->n}, type,
+        const memory::desc any({wanted->k, wanted->n}, b_type, memory::format_tag::any);
+        const memory::desc result({wanted->m, wanted->n}, type_of(wanted->result_type),
                                   memory::dims{wanted->result_stride, 1});
         dnnl::primitive_attr attr;
         attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

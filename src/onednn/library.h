@@ -9,8 +9,19 @@
 
 extern "C" {
 
+/// What an array is of. Operands are both of f32, both of bf16, or of bytes by i8, summed up in
+/// i32.
+enum LazuliDnnType : std::int64_t {
+    LAZULI_DNN_F32,
+    LAZULI_DNN_BF16,
+    LAZULI_DNN_I8,
+    LAZULI_DNN_U8,
+    LAZULI_DNN_I32,
+};
+
 /// A dense or strided array: sizes, and steps in elements.
 struct LazuliDnnArray {
+    LazuliDnnType type;
     std::int64_t rank;
     std::int64_t sizes[6];
     std::int64_t strides[6];
@@ -24,7 +35,6 @@ struct LazuliDnnConvolution {
     LazuliDnnArray y;
     std::int64_t dims;     // behind the channels
     std::int64_t grouped;  // whether w has groups
-    std::int64_t is_bf16;
     std::int64_t strides[3];
     std::int64_t dilation[3];
     std::int64_t before[3];
@@ -37,7 +47,7 @@ struct LazuliDnnProduct {
     std::int64_t a_strides[2];
     std::int64_t b_strides[2];
     std::int64_t result_stride;
-    std::int64_t is_bf16;
+    LazuliDnnType a_type, b_type, result_type;
 };
 
 /// What a convolution needs, once it is prepared.

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "lazuli/error.h"
+#include "ops/build.h"
 #include "ops/table.h"
-#include "ops/values.h"
 
 namespace lazuli::ops {
 
@@ -14,8 +14,26 @@ namespace {
 
 enum : int { kScale, kCausal };
 
-/// The dimensions before the last two.
-Shape batch_of(const Shape& shape) { return Shape(shape.dims().first(shape.size() - 2)); }
+std::int64_t last(const Shape& shape, int from_end) { return shape[shape.rank() - from_end]; }
+
+/// Throws where the mask is not one of the queries' type that broadcasts to the scores.
+void check_mask(const InferArgs& args, const Shape& batch) {
+    const TensorSpec& q = *args.inputs[0];
+    const TensorSpec& k = *args.inputs[1];
+    const TensorSpec& mask = *args.inputs[3];
+    if (mask.dtype != q.dtype)
+        throw DTypeError(fmt::format("attention: the mask {} is not of the queries' type, {}",
+                                     mask.str(), q.str()));
+    Shape scores = batch;
+    scores.push_back(last(q.shape, 2));
+    scores.push_back(last(k.shape, 2));
+    if (broadcasts_to(mask.shape, scores)) return;
+    throw ShapeError(
+        fmt::format("attention: the mask {} does not broadcast to the scores {} (queries {}, keys "
+                    "{})",
+                    mask.shape.str(), scores.str(), q.shape.str(), k.shape.str()),
+        scores.str(), mask.shape.str());
+}
 
 TensorSpec infer_attention(const InferArgs& args) {
     const TensorSpec& q = *args.inputs[0];
@@ -33,9 +51,6 @@ TensorSpec infer_attention(const InferArgs& args) {
                 "rank >= 2", operand->shape.str());
         }
     }
-    const auto last = [](const Shape& shape, int from_end) {
-        return shape[shape.rank() - from_end];
-    };
     if (last(q.shape, 1) != last(k.shape, 1)) {
         throw ShapeError(
             fmt::format("attention: queries and keys differ in length: {} and {} "
@@ -50,23 +65,9 @@ TensorSpec infer_attention(const InferArgs& args) {
                         k.shape.str(), v.shape.str(), last(k.shape, 2), last(v.shape, 2)),
             k.shape.str(), v.shape.str());
     }
-    Shape batch = broadcast_shapes("attention", batch_of(q.shape), batch_of(k.shape));
-    batch = broadcast_shapes("attention", batch, batch_of(v.shape));
-    if (args.inputs.size() == 4) {
-        const TensorSpec& mask = *args.inputs[3];
-        Shape scores = batch;
-        scores.push_back(last(q.shape, 2));
-        scores.push_back(last(k.shape, 2));
-        if (mask.dtype != q.dtype)
-            throw DTypeError(fmt::format("attention: the mask {} is not of the queries' type, {}",
-                                         mask.str(), q.str()));
-        if (!(broadcast_shapes("attention", scores, mask.shape) == scores)) {
-            throw ShapeError(fmt::format("attention: the mask {} does not broadcast to the scores "
-                                         "{}",
-                                         mask.shape.str(), scores.str()),
-                             scores.str(), mask.shape.str());
-        }
-    }
+    const Shape* shapes[] = {&q.shape, &k.shape, &v.shape};
+    const Shape batch = joined_batches("attention", shapes);
+    if (args.inputs.size() == 4) check_mask(args, batch);
     TensorSpec out{q.dtype, batch};
     out.shape.push_back(last(q.shape, 2));
     out.shape.push_back(last(v.shape, 1));
@@ -75,9 +76,6 @@ TensorSpec infer_attention(const InferArgs& args) {
 
 Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
     const DType dtype = in[0].dtype();
-    const auto widened = [](const Value& x) {
-        return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x;
-    };
     const Value q = widened(in[0]);
     const Value k = widened(in[1]);
     const Value v = widened(in[2]);
@@ -102,7 +100,7 @@ Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const 
             select(seen, scores, constant_like(scores, -std::numeric_limits<double>::infinity()));
     }
     const Value out = matmul(softmax(scores, -1), v);
-    return out.dtype() == dtype ? out : cast(out, dtype);
+    return narrowed(out, dtype);
 }
 
 }  // namespace

@@ -68,19 +68,19 @@ TensorSpec infer_general(const InferArgs& args) {
         const Shape& mask = args.inputs[static_cast<std::size_t>(extras.mask)]->shape;
         Shape scores = q;
         scores[q.rank() - 1] = last(k, 2);
-        if (!(broadcast_shapes("attention_general", scores, mask) == scores))
+        if (!broadcasts_to(mask, scores))
             throw wrong(fmt::format("the mask {} does not broadcast to the scores {}", mask.str(),
                                     scores.str()));
     }
     if (extras.slopes > 0 &&
         !(args.inputs[static_cast<std::size_t>(extras.slopes)]->shape == Shape{heads}))
         throw wrong(fmt::format("slopes are one a head, [{}]", heads));
+    check_bounds(args, {{"window", args.attrs.integer(kWindow), 0}},
+                 std::numeric_limits<std::int64_t>::max());
     const double cap = args.attrs.real(kSoftcap);
-    if (args.attrs.integer(kWindow) < 0 || !(cap >= 0)) {
-        throw ArgumentError(
-            fmt::format("attention_general: window {} and softcap {} are at least "
-                        "0: {}",
-                        args.attrs.integer(kWindow), cap, operands_text(args)));
+    if (!(cap >= 0)) {
+        throw ArgumentError(fmt::format("attention_general: softcap {} must be at least 0: {}", cap,
+                                        operands_text(args)));
     }
     TensorSpec out{args.inputs[0]->dtype, q};
     out.shape[q.rank() - 1] = last(v, 1);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lazuli/error.h"
 
 namespace lazuli::ops {
@@ -73,6 +75,49 @@ void check_one_type(const InferArgs& args, std::size_t from, std::size_t to) {
                                          operands_text(args)));
         }
     }
+}
+
+void check_bounds(const InferArgs& args, std::initializer_list<Bounded> values, std::int64_t most,
+                  std::optional<int> dimension) {
+    for (const Bounded& v : values) {
+        if (v.value >= v.least && v.value <= most) continue;
+        const bool low = v.value < v.least;
+        throw ArgumentError(fmt::format("{}: {} {} must be at {} {}{}: {}", args.op.name, v.name,
+                                        v.value, low ? "least" : "most", low ? v.least : most,
+                                        dimension ? fmt::format(" (dimension {})", *dimension) : "",
+                                        operands_text(args)));
+    }
+}
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+    const int lead = to.rank() - from.rank();
+    if (lead < 0) return false;
+    for (int i = 0; i < from.rank(); ++i) {
+        if (from[i] != to[lead + i] && from[i] != 1) return false;
+    }
+    return true;
+}
+
+Shape batch_of(const Shape& shape) {
+    return Shape(shape.dims().first(static_cast<std::size_t>(std::max(shape.rank() - 2, 0))));
+}
+
+Shape joined_batches(std::string_view op, std::span<const Shape* const> operands) {
+    Shape batch = batch_of(*operands[0]);
+    for (const Shape* operand : operands.subspan(1)) {
+        const Shape next = batch_of(*operand);
+        if (next == batch) continue;
+        try {
+            batch = broadcast_shapes(op, batch, next);
+        } catch (const ShapeError&) {  // shows the batches alone
+            std::string all;
+            for (const Shape* shape : operands) all += (all.empty() ? "" : ", ") + shape->str();
+            throw ShapeError(fmt::format("{}: batches do not broadcast: {} ({} and {})", op, all,
+                                         batch.str(), next.str()),
+                             operands[0]->str(), operand->str());
+        }
+    }
+    return batch;
 }
 
 }  // namespace lazuli::ops

@@ -6,6 +6,8 @@
 // Value::shape() refers into the builder, which moves its specs as operations are appended: keep a
 // copy of a shape that is read after that.
 
+#include <initializer_list>
+#include <optional>
 #include <span>
 
 #include "lazuli/op.h"
@@ -49,5 +51,23 @@ int axis_of(const InferArgs& args);
 void check_one_type(const InferArgs& args, std::size_t from, std::size_t to);
 /// All operands' types and shapes, for messages.
 std::string operands_text(const InferArgs& args);
+
+/// An integer among the attributes that has a least value.
+struct Bounded {
+    std::string_view name;
+    std::int64_t value;
+    std::int64_t least;
+};
+/// ArgumentError where one is below its least value or above `most`. `dimension` is the one it
+/// belongs to, if to one.
+void check_bounds(const InferArgs& args, std::initializer_list<Bounded> values, std::int64_t most,
+                  std::optional<int> dimension = {});
+
+/// Whether a tensor of shape `from` can be repeated to the shape `to`.
+bool broadcasts_to(const Shape& from, const Shape& to);
+/// The dimensions before the last two.
+Shape batch_of(const Shape& shape);
+/// What the batches of the operands broadcast to; ShapeError that shows the operands whole.
+Shape joined_batches(std::string_view op, std::span<const Shape* const> operands);
 
 }  // namespace lazuli::ops

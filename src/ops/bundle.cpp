@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lazuli/error.h"
@@ -29,10 +30,27 @@ TensorSpec bundle_spec(std::span<const TensorSpec> results) {
     return {DType::u8, Shape{bundle_layout(results).bytes}};
 }
 
-BundleLayout bundle_layout(const EvalArgs& args) {
+namespace {
+
+std::vector<TensorSpec> results_of(const EvalArgs& args) {
     std::vector<const TensorSpec*> inputs;
     for (const HostArray& input : args.inputs) inputs.push_back(input.spec);
-    return bundle_layout(args.op.results({args.op, inputs, args.attrs}));
+    return args.op.results({args.op, inputs, args.attrs});
+}
+
+}  // namespace
+
+BundleLayout bundle_layout(const EvalArgs& args) { return bundle_layout(results_of(args)); }
+
+void clear_gaps(const EvalArgs& args) {
+    if (args.op.results == nullptr) return;
+    const std::vector<TensorSpec> results = results_of(args);
+    const BundleLayout layout = bundle_layout(results);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        const std::int64_t from = layout.offsets[i] + results[i].nbytes();
+        const std::int64_t to = i + 1 < results.size() ? layout.offsets[i + 1] : layout.bytes;
+        std::fill_n(args.result<char>() + from, to - from, char{0});
+    }
 }
 
 namespace {
@@ -40,11 +58,21 @@ namespace {
 TensorSpec infer_part(const InferArgs& args) {
     const std::int64_t offset = args.attrs.integer(0);
     const TensorSpec& bundle = *args.inputs[0];
-    if (offset < 0 || offset % kBundleAlign != 0 || bundle.dtype != DType::u8 ||
-        bundle.shape.rank() != 1 || args.wanted->nbytes() > bundle.shape[0] - offset) {
+    if (offset < 0) {
+        throw ArgumentError(
+            fmt::format("part: the offset {} must be at least 0 ({} of the bundle "
+                        "{})",
+                        offset, args.wanted->str(), bundle.str()));
+    }
+    if (bundle.shape.rank() != 1 || args.wanted->nbytes() > bundle.shape[0] - offset) {
         throw ShapeError(fmt::format("part: no {} at byte {} of the bundle {}", args.wanted->str(),
                                      offset, bundle.str()),
                          args.wanted->str(), bundle.str());
+    }
+    if (offset % kBundleAlign != 0) {
+        throw ArgumentError(
+            fmt::format("part: the offset {} must be a multiple of {} ({} of the bundle {})",
+                        offset, kBundleAlign, args.wanted->str(), bundle.str()));
     }
     return *args.wanted;
 }

@@ -23,6 +23,9 @@ TensorSpec bundle_spec(std::span<const TensorSpec> results);
 
 /// The layout of what an op is to fill in, whose record says what its results are.
 BundleLayout bundle_layout(const EvalArgs& args);
+/// Clears the bytes between results, so that equal results are equal bundles. For whoever runs ops;
+/// nothing where the op has one result.
+void clear_gaps(const EvalArgs& args);
 /// Where one of these results is.
 template <class T>
 T* bundle_part(const EvalArgs& args, const BundleLayout& layout, std::size_t result) {

@@ -52,14 +52,14 @@ TensorSpec infer_rope(const InferArgs& args) {
                          "an even length", x.shape.str());
     }
     const Shape tokens(x.shape.dims().first(x.shape.size() - 1));
-    if (!(broadcast_shapes("rope", tokens, at.shape) == tokens)) {
+    if (!broadcasts_to(at.shape, tokens)) {
         throw ShapeError(fmt::format("rope: positions {} do not broadcast to the tokens {} of {}",
                                      at.shape.str(), tokens.str(), x.str()),
                          tokens.str(), at.shape.str());
     }
     if (!(args.attrs.real(kBase) > 0)) {
         throw ArgumentError(
-            fmt::format("rope: base {} is not above 0 ({})", args.attrs.real(kBase), x.str()));
+            fmt::format("rope: base {} must be above 0 ({})", args.attrs.real(kBase), x.str()));
     }
     return x;
 }

@@ -34,19 +34,16 @@ TensorSpec infer_last_axis(const InferArgs& args) {
         throw ShapeError(
             fmt::format("{}: needs at least one dimension, given {}", args.op.name, x.str()),
             "rank >= 1", "[]");
+    check_one_type(args, 0, args.inputs.size());
     const Shape last{x.shape[x.shape.rank() - 1]};
-    for (const TensorSpec* other : args.inputs.subspan(1)) {
-        if (other->dtype != x.dtype) {
-            throw DTypeError(fmt::format("{}: operands have different types: {} and {}",
-                                         args.op.name, x.str(), other->str()));
-        }
-        if (!(other->shape == last)) {
-            throw ShapeError(
-                fmt::format(
-                    "{}: weight and bias have the size of the last axis, {}; given {} for {}",
-                    args.op.name, last.str(), other->shape.str(), x.shape.str()),
-                last.str(), other->shape.str());
-        }
+    for (std::size_t i = 1; i < args.inputs.size(); ++i) {
+        const Shape& other = args.inputs[i]->shape;
+        if (other == last) continue;
+        throw ShapeError(
+            fmt::format("{}: the {} has the size of the last axis, {}; given {} for {}",
+                        args.op.name, i == 1 ? "weight" : "bias", last.str(), other.str(),
+                        x.shape.str()),
+            last.str(), other.str());
     }
     return x;
 }
@@ -67,7 +64,8 @@ Value build_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Axes axis(args.attrs.integer(0));
     const Value x = widened(in[0]);
     const Value e = exp(x - max(x, axis, true));
-    return narrowed(e / sum(e, axis, true), in[0].dtype());
+    // One division a row: they cost more than all else.
+    return narrowed(e * (1.0 / sum(e, axis, true)), in[0].dtype());
 }
 
 Value build_softmax_logsumexp(ProgramBuilder&, Inputs in, const InferArgs& args) {
@@ -82,7 +80,7 @@ Value build_layer_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value x = widened(in[0]);
     const Value centred = x - mean(x, -1, true);
     const Value variance = mean(centred * centred, -1, true);
-    const Value normal = centred / sqrt(variance + args.attrs.real(0));
+    const Value normal = centred * (1.0 / sqrt(variance + args.attrs.real(0)));
     return narrowed(normal * widened(in[1]) + widened(in[2]), in[0].dtype());
 }
 
@@ -96,13 +94,13 @@ Value build_layer_norm_one_pass(ProgramBuilder&, Inputs in, const InferArgs& arg
     const Value first = mean(distance, -1, true);
     const Value second = mean(distance * distance, -1, true);
     const Value variance = maximum(second - first * first, constant_like(first, 0));
-    const Value normal = (distance - first) / sqrt(variance + args.attrs.real(0));
+    const Value normal = (distance - first) * (1.0 / sqrt(variance + args.attrs.real(0)));
     return narrowed(normal * widened(in[1]) + widened(in[2]), in[0].dtype());
 }
 
 Value build_rms_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value x = widened(in[0]);
-    const Value normal = x / sqrt(mean(x * x, -1, true) + args.attrs.real(0));
+    const Value normal = x * (1.0 / sqrt(mean(x * x, -1, true) + args.attrs.real(0)));
     return narrowed(normal * widened(in[1]), in[0].dtype());
 }
 
@@ -148,9 +146,8 @@ TensorSpec infer_product(const InferArgs& args) {
     }
     TensorSpec out{a.dtype, {}};
     if (ra > 2 || rb > 2) {
-        const Shape batch_a(a.shape.dims().first(static_cast<std::size_t>(std::max(ra - 2, 0))));
-        const Shape batch_b(b.shape.dims().first(static_cast<std::size_t>(std::max(rb - 2, 0))));
-        out.shape = batch_a == batch_b ? batch_a : broadcast_shapes(args.op.name, batch_a, batch_b);
+        const Shape* shapes[] = {&a.shape, &b.shape};
+        out.shape = joined_batches(args.op.name, shapes);
     }
     if (ra > 1) out.shape.push_back(a.shape[ra - 2]);
     if (rb > 1) out.shape.push_back(b.shape[rb - 1]);
@@ -165,10 +162,12 @@ TensorSpec infer_matmul_bias(const InferArgs& args) {
         throw DTypeError(fmt::format("{}: the bias {} is not of the product's type, {}",
                                      args.op.name, bias.str(), out.str()));
     }
-    if (!(broadcast_shapes(args.op.name, out.shape, bias.shape) == out.shape)) {
-        throw ShapeError(fmt::format("{}: the bias {} does not broadcast to the product {}",
-                                     args.op.name, bias.shape.str(), out.shape.str()),
-                         out.shape.str(), bias.shape.str());
+    if (!broadcasts_to(bias.shape, out.shape)) {
+        throw ShapeError(
+            fmt::format("{}: the bias {} does not broadcast to the product {} of {} @ {}",
+                        args.op.name, bias.shape.str(), out.shape.str(),
+                        args.inputs[0]->shape.str(), args.inputs[1]->shape.str()),
+            out.shape.str(), bias.shape.str());
     }
     return out;
 }
@@ -177,10 +176,7 @@ TensorSpec infer_matmul_bias(const InferArgs& args) {
 std::pair<Value, Value> matrices(const Value& a, const Value& b) {
     Value x = a.shape().rank() == 1 ? reshape(a, {1, a.shape()[0]}) : a;
     Value y = b.shape().rank() == 1 ? reshape(b, {b.shape()[0], 1}) : b;
-    const auto batch_of = [](const Value& v) {
-        return Shape(v.shape().dims().first(v.shape().size() - 2));
-    };
-    const Shape batch = broadcast_shapes("matmul", batch_of(x), batch_of(y));
+    const Shape batch = broadcast_shapes("matmul", batch_of(x.shape()), batch_of(y.shape()));
     const auto widened = [&](const Value& v) {
         Shape full = batch;
         full.push_back(v.shape()[v.shape().rank() - 2]);
@@ -239,25 +235,22 @@ Value build_matmul_bias(ProgramBuilder&, Inputs in, const InferArgs& args) {
 }
 
 TensorSpec infer_lora(const InferArgs& args) {
-    const auto product = [&](const TensorSpec& x, const TensorSpec& y) {
-        if (x.shape.rank() < 1 || y.shape.rank() != 2 || x.dtype != y.dtype ||
-            x.shape[x.shape.rank() - 1] != y.shape[0]) {
-            throw ShapeError(
-                fmt::format("lora: needs [..., k] @ [k, n] of one type: {} @ {}", x.str(), y.str()),
-                x.shape.str(), y.shape.str());
-        }
-        TensorSpec out = x;
-        out.shape[out.shape.rank() - 1] = y.shape[1];
-        return out;
-    };
-    const TensorSpec whole = product(*args.inputs[0], *args.inputs[1]);
-    const TensorSpec beside = product(product(*args.inputs[0], *args.inputs[2]), *args.inputs[3]);
-    if (!(whole == beside)) {
-        throw ShapeError(
-            fmt::format("lora: the products {} and {} differ", whole.str(), beside.str()),
-            whole.shape.str(), beside.shape.str());
+    check_one_type(args, 0, 4);
+    const Shape& x = args.inputs[0]->shape;
+    const Shape& w = args.inputs[1]->shape;
+    const Shape& a = args.inputs[2]->shape;
+    const Shape& b = args.inputs[3]->shape;
+    const bool matrices = x.rank() > 0 && w.rank() == 2 && a.rank() == 2 && b.rank() == 2;
+    const std::int64_t k = matrices ? x[x.rank() - 1] : 0;
+    if (!matrices || w[0] != k || a[0] != k || b[0] != a[1] || b[1] != w[1]) {
+        throw ShapeError(fmt::format("lora: needs x of [..., k], w of [k, n], a of [k, rank] and b "
+                                     "of [rank, n]: {}",
+                                     operands_text(args)),
+                         x.str(), w.str());
     }
-    return whole;
+    TensorSpec out = *args.inputs[0];
+    out.shape[x.rank() - 1] = w[1];
+    return out;
 }
 
 Value build_lora(ProgramBuilder&, Inputs in, const InferArgs& args) {

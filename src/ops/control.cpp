@@ -13,29 +13,34 @@
 
 namespace lazuli::ops {
 
-namespace {
-
-[[noreturn]] void refuse(const InferArgs& args, std::string_view what, const std::string& wanted,
-                         const std::string& given) {
-    throw ShapeError(fmt::format("{}: {}: {} wanted, {} given", args.op.name, what, wanted, given),
-                     wanted, given);
+void expect_spec(std::string_view op, const std::string& what, const TensorSpec& wanted,
+                 const TensorSpec& given) {
+    if (wanted == given) return;
+    const std::string text =
+        fmt::format("{}: {}: {} wanted, {} given", op, what, wanted.str(), given.str());
+    if (wanted.shape == given.shape) throw DTypeError(text);
+    throw ShapeError(text, wanted.str(), given.str());
 }
 
-void expect_spec(const InferArgs& args, const std::string& what, const TensorSpec& wanted,
-                 const TensorSpec& given) {
-    if (!(wanted == given)) refuse(args, what, wanted.str(), given.str());
+namespace {
+
+/// Throws for a number of values that is not the one wanted.
+[[noreturn]] void refuse_count(const InferArgs& args, std::string_view what,
+                               const std::string& wanted, std::size_t given) {
+    throw ArgumentError(
+        fmt::format("{}: {}: {} wanted, {} given", args.op.name, what, wanted, given));
 }
 
 /// Checks that a program takes these parameters.
 void expect_params(const InferArgs& args, std::string_view which, const Program& program,
                    std::span<const TensorSpec> wanted) {
     if (program.params().size() != wanted.size()) {
-        refuse(args, fmt::format("parameters of {}", which), fmt::format("{}", wanted.size()),
-               fmt::format("{}", program.params().size()));
+        refuse_count(args, fmt::format("parameters of {}", which), fmt::format("{}", wanted.size()),
+                     program.params().size());
     }
     for (std::size_t i = 0; i < wanted.size(); ++i)
-        expect_spec(args, fmt::format("parameter {} of {}", i, which), program.params()[i].spec,
-                    wanted[i]);
+        expect_spec(args.op.name, fmt::format("parameter {} of {}", i, which),
+                    program.params()[i].spec, wanted[i]);
 }
 
 std::vector<TensorSpec> results_of(const Program& program) {
@@ -48,11 +53,12 @@ std::vector<TensorSpec> results_of(const Program& program) {
 void expect_carried(const InferArgs& args, const std::vector<TensorSpec>& results,
                     std::span<const TensorSpec* const> carried) {
     if (results.size() < carried.size()) {
-        refuse(args, "results of the body", fmt::format("{} or more", carried.size()),
-               fmt::format("{}", results.size()));
+        refuse_count(args, "results of the body", fmt::format("{} or more", carried.size()),
+                     results.size());
     }
     for (std::size_t i = 0; i < carried.size(); ++i)
-        expect_spec(args, fmt::format("value {} that is carried", i), *carried[i], results[i]);
+        expect_spec(args.op.name, fmt::format("value {} that is carried", i), *carried[i],
+                    results[i]);
 }
 
 /// An attribute that counts operands.
@@ -66,7 +72,14 @@ std::size_t counted(const InferArgs& args, int attr, std::size_t most) {
     return static_cast<std::size_t>(count);
 }
 
-TensorSpec infer_argument(const InferArgs& args) { return *args.wanted; }
+TensorSpec infer_argument(const InferArgs& args) {
+    if (args.attrs.integer(0) < 0) {
+        throw ArgumentError(fmt::format("argument: {} {} must be at least 0 ({})",
+                                        args.op.attrs[0].name, args.attrs.integer(0),
+                                        args.wanted->str()));
+    }
+    return *args.wanted;
+}
 
 void evaluate_argument(const EvalArgs& args) {
     throw ExecutionError(
@@ -89,7 +102,7 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
     const std::size_t first = trips < 0 ? 1 : 0;
     if (args.inputs.size() < first)
         throw ArgumentError("loop: the number of trips is no attribute and no operand");
-    if (first == 1) expect_spec(args, "the number of trips", {i64, {}}, *args.inputs[0]);
+    if (first == 1) expect_spec(args.op.name, "the number of trips", {i64, {}}, *args.inputs[0]);
     const std::size_t left = args.inputs.size() - first;
     const std::size_t carried = counted(args, LoopAttr::carried, left);
     const std::size_t scanned = counted(args, LoopAttr::scanned, left - carried);
@@ -98,8 +111,11 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
         TensorSpec spec = *args.inputs[first + i];
         if (i >= carried && i < carried + scanned) {
             if (trips < 0 || spec.shape.rank() == 0 || spec.shape[0] != trips) {
-                refuse(args, fmt::format("value {} that is scanned", i - carried),
-                       fmt::format("a first axis of {}", trips), spec.str());
+                throw ShapeError(
+                    fmt::format("loop: value {} that is scanned: a first axis of {} wanted, {} "
+                                "given",
+                                i - carried, trips, spec.str()),
+                    fmt::format("a first axis of {}", trips), spec.str());
             }
             TensorSpec step{spec.dtype, {}};
             for (int d = 1; d < spec.shape.rank(); ++d) step.shape.push_back(spec.shape[d]);
@@ -121,7 +137,7 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
 }
 
 std::vector<TensorSpec> cond_results(const InferArgs& args) {
-    expect_spec(args, "the condition", {DType::boolean, {}}, *args.inputs[0]);
+    expect_spec(args.op.name, "the condition", {DType::boolean, {}}, *args.inputs[0]);
     std::vector<TensorSpec> params;
     for (std::size_t i = 1; i < args.inputs.size(); ++i) params.push_back(*args.inputs[i]);
     const Program& then = args.attrs.program(CondAttr::then);
@@ -131,11 +147,12 @@ std::vector<TensorSpec> cond_results(const InferArgs& args) {
     const std::vector<TensorSpec> results = results_of(then);
     const std::vector<TensorSpec> others = results_of(otherwise);
     if (results.size() != others.size()) {
-        refuse(args, "results of the branches", fmt::format("{}", results.size()),
-               fmt::format("{}", others.size()));
+        refuse_count(args, "results of the branches", fmt::format("{}", results.size()),
+                     others.size());
     }
     for (std::size_t i = 0; i < results.size(); ++i)
-        expect_spec(args, fmt::format("result {} of the branches", i), results[i], others[i]);
+        expect_spec(args.op.name, fmt::format("result {} of the branches", i), results[i],
+                    others[i]);
     return results;
 }
 
@@ -148,14 +165,12 @@ std::vector<TensorSpec> while_results(const InferArgs& args) {
     expect_params(args, "the test", test, params);
     expect_params(args, "the body", body, params);
     const std::vector<TensorSpec> tested = results_of(test);
-    if (tested.size() != 1)
-        refuse(args, "results of the test", "1", fmt::format("{}", tested.size()));
-    expect_spec(args, "the test", {DType::boolean, {}}, tested[0]);
+    if (tested.size() != 1) refuse_count(args, "results of the test", "1", tested.size());
+    expect_spec(args.op.name, "the test", {DType::boolean, {}}, tested[0]);
     const std::vector<TensorSpec> results = results_of(body);
     expect_carried(args, results, args.inputs.subspan(0, carried));
     if (results.size() != carried) {
-        refuse(args, "results of the body", fmt::format("{}", carried),
-               fmt::format("{}", results.size()));
+        refuse_count(args, "results of the body", fmt::format("{}", carried), results.size());
     }
     return results;
 }
@@ -168,6 +183,14 @@ std::vector<OpDef> control() {
         "  %1 = add(%0, s) : f32[3]\n  return %1, %0\n}\n";
     const std::string negates = "program(x: f32[2]) {\n  %0 = neg(x) : f32[2]\n  return %0\n}\n";
     const std::string squares = "program(x: f32[2]) {\n  %0 = mul(x, x) : f32[2]\n  return %0\n}\n";
+    // From any number on, and from none, it ends.
+    const std::string is_small =
+        "program(x: f32[2]) {\n  %0 = constant() value=50.0 : f32[2]\n"
+        "  %1 = lt(x, %0) : bool[2]\n"
+        "  %2 = any(%1) axes=[0] keepdims=false : bool[]\n  return %2\n}\n";
+    const std::string grows =
+        "program(x: f32[2]) {\n  %0 = constant() value=1.0 : f32[2]\n  %1 = abs(x) : f32[2]\n"
+        "  %2 = add(%1, %1) : f32[2]\n  %3 = add(%2, %0) : f32[2]\n  return %3\n}\n";
     const auto loops = [](const std::string& body, std::int64_t scanned, std::int64_t trips,
                           bool reverse) {
         return std::vector<Attribute>{body, std::int64_t{1}, scanned, trips, reverse};
@@ -231,6 +254,7 @@ std::vector<OpDef> control() {
             .infer = infer_while,
             .results = while_results,
             .evaluate = evaluate_control,
+            .cases = {{{{2}}, {is_small, grows, std::int64_t{1}}, {}, {f32}}},
         },
     };
 }

@@ -2,6 +2,8 @@
 
 // What loops and conditions take and give, for those who record and run them.
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lazuli/op.h"
@@ -18,6 +20,10 @@ struct CondAttr {
 struct WhileAttr {
     enum : int { test, body, carried };
 };
+
+/// DTypeError or ShapeError that names `op` and both where `given` is not as `wanted`.
+void expect_spec(std::string_view op, const std::string& what, const TensorSpec& wanted,
+                 const TensorSpec& given);
 
 /// The results in the bundle of each, for these operands; throws where they do not fit.
 ///

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/build.h"
 #include "ops/eval.h"
 #include "ops/table.h"
 
@@ -16,7 +17,7 @@ Window::Window(const Attrs& attrs)
 
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;  // of strides, padding and dilation
+constexpr std::int64_t kMost = std::int64_t{1} << 40;  // of strides, padding, dilation and groups
 
 TensorSpec infer_convolution(const InferArgs& args) {
     const TensorSpec& x = *args.inputs[0];
@@ -50,7 +51,8 @@ TensorSpec infer_convolution(const InferArgs& args) {
                         x.shape.str(), w.shape.str()),
             fmt::format("{}", dims), window.strides.str());
     }
-    if (window.groups < 1 || x.shape[1] % window.groups != 0 || w.shape[0] % window.groups != 0) {
+    check_bounds(args, {{"groups", window.groups, 1}}, kMost);
+    if (x.shape[1] % window.groups != 0 || w.shape[0] % window.groups != 0) {
         throw wrong(fmt::format("{} groups do not divide the channels", window.groups),
                     "a divisor of the channels", fmt::format("{}", window.groups));
     }
@@ -63,15 +65,12 @@ TensorSpec infer_convolution(const InferArgs& args) {
     for (int d = 0; d < dims; ++d) {
         const std::int64_t stride = window.strides[d];
         const std::int64_t step = window.dilation[d];
-        const bool fits = stride >= 1 && stride <= kMost && step >= 1 && step <= kMost &&
-                          window.before[d] >= 0 && window.before[d] <= kMost &&
-                          window.after[d] >= 0 && window.after[d] <= kMost;
-        if (!fits) {
-            throw ArgumentError(fmt::format(
-                "convolution: stride {} and dilation {} are at least 1, padding {} and {} at "
-                "least 0 (dimension {}): {} by {}",
-                stride, step, window.before[d], window.after[d], d, x.shape.str(), w.shape.str()));
-        }
+        check_bounds(args,
+                     {{"stride", stride, 1},
+                      {"dilation", step, 1},
+                      {"padding", window.before[d], 0},
+                      {"padding", window.after[d], 0}},
+                     kMost, d);
         const std::int64_t whole = x.shape[2 + d] + window.before[d] + window.after[d];
         if (w.shape[2 + d] == 0) throw wrong("a window of no elements", "1", "0");
         std::int64_t reach = 0;

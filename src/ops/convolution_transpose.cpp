@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lazuli/error.h"
 #include "ops/build.h"
 #include "ops/table.h"
@@ -13,7 +15,7 @@ namespace {
 
 enum : int { kStrides, kPadding, kMore, kDilation, kGroups };
 
-constexpr std::int64_t kMost = std::int64_t{1} << 30;  // of strides, padding and dilation
+constexpr std::int64_t kMost = std::int64_t{1} << 30;  // of strides, padding, dilation and groups
 
 TensorSpec infer_transpose(const InferArgs& args) {
     check_one_type(args, 0, 2);
@@ -44,18 +46,26 @@ TensorSpec infer_transpose(const InferArgs& args) {
     }
     if (w.shape[0] != x.shape[1])
         throw wrong(fmt::format("channels differ ({} vs {})", x.shape[1], w.shape[0]));
-    if (groups < 1 || x.shape[1] % groups != 0)
+    check_bounds(args, {{"groups", groups, 1}}, kMost);
+    if (x.shape[1] % groups != 0)
         throw wrong(fmt::format("{} groups do not divide the channels", groups));
-    TensorSpec out{x.dtype, {x.shape[0], w.shape[1] * groups}};
+    std::int64_t made = 0;
+    if (__builtin_mul_overflow(w.shape[1], groups, &made))
+        throw wrong(fmt::format("{} groups make too many channels", groups));
+    TensorSpec out{x.dtype, {x.shape[0], made}};
     for (int d = 0; d < dims; ++d) {
-        const auto outside = [](std::int64_t v, std::int64_t low) { return v < low || v > kMost; };
-        if (outside(strides[d], 1) || outside(dilation[d], 1) || outside(padding[d], 0) ||
-            outside(padding[dims + d], 0) || outside(more[d], 0)) {
+        check_bounds(args,
+                     {{"stride", strides[d], 1},
+                      {"dilation", dilation[d], 1},
+                      {"padding", padding[d], 0},
+                      {"padding", padding[dims + d], 0},
+                      {"output_padding", more[d], 0}},
+                     kMost, d);
+        if (more[d] >= std::max(strides[d], dilation[d])) {
             throw ArgumentError(fmt::format(
-                "convolution_transpose: stride {} and dilation {} are at least 1, padding {} and "
-                "{} and output_padding {} at least 0 (dimension {}): {} by {}",
-                strides[d], dilation[d], padding[d], padding[dims + d], more[d], d, x.shape.str(),
-                w.shape.str()));
+                "convolution_transpose: output_padding {} must be less than the stride {} or the "
+                "dilation {} (dimension {}): {} by {}",
+                more[d], strides[d], dilation[d], d, x.shape.str(), w.shape.str()));
         }
         if (x.shape[2 + d] == 0 || w.shape[2 + d] == 0)
             throw wrong(fmt::format("nothing along dimension {}", d));

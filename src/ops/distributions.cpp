@@ -18,11 +18,11 @@ using Inputs = std::span<const Value>;
 
 void check_key(const InferArgs& args) {
     const TensorSpec& key = *args.inputs[0];
-    if (key.dtype != u64 || key.shape.rank() != 0) {
-        throw ShapeError(
-            fmt::format("{}: a key is one number, u64[], not {}", args.op.name, key.str()), "u64[]",
-            key.str());
-    }
+    if (key.dtype == u64 && key.shape.rank() == 0) return;
+    const std::string text =
+        fmt::format("{}: a key is one number, u64[], not {}", args.op.name, key.str());
+    if (key.dtype != u64) throw DTypeError(text);
+    if (key.shape.rank() != 0) throw ShapeError(text, "u64[]", key.str());
 }
 
 // ---- truth values

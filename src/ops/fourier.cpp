@@ -28,9 +28,9 @@ int axis_of(const InferArgs& args) {
 std::int64_t length_of(const InferArgs& args, std::int64_t least) {
     const std::int64_t n = args.attrs.integer(kLength);
     if (n < least) {
-        throw ShapeError(fmt::format("{}: {} elements along axis {} of {} cannot be transformed",
-                                     args.op.name, n, axis_of(args), args.inputs[0]->shape.str()),
-                         fmt::format("{} or more", least), fmt::format("{}", n));
+        throw ArgumentError(fmt::format("{}: n {} must be at least {} (axis {} of {})",
+                                        args.op.name, n, least, axis_of(args),
+                                        args.inputs[0]->shape.str()));
     }
     return n;
 }

@@ -224,7 +224,7 @@ void lstsq_batches(const EvalArgs& args, const LapackRoutines* lapack, std::int6
 
 std::vector<OpDef> linalg_solve() {
     constexpr Trait traits = Trait::keep_if_held | Trait::to_float | Trait::sensitive;
-    const Sample invertible{.low = -1, .high = 1, .diagonal = 1, .edges = false};
+    const Sample invertible{.low = -1, .high = 1, .diagonal = 2, .edges = false};
     return {
         {
             .name = "solve",

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "lazuli/arguments.h"
 #include "lazuli/error.h"
 
 namespace lazuli::ops {
@@ -18,6 +17,16 @@ std::int64_t checked_axis(const InferArgs& args, int index) {
     const std::int64_t axis = args.attrs.integer(index);
     if (axis < 0) throw IndexError(fmt::format("{}: axis {} is negative", args.op.name, axis));
     return ensure_axis(args.op.name, axis, args.inputs[0]->shape);
+}
+
+std::int64_t ensure_new_axis(std::string_view op, Axis axis, const Shape& shape) {
+    const std::int64_t rank = shape.rank() + 1;
+    if (axis.value < -rank || axis.value >= rank) {
+        throw IndexError(
+            fmt::format("{}: axis {} is out of range for a new axis of {} (from {} to {})", op,
+                        axis.value, shape.str(), -rank, rank - 1));
+    }
+    return axis.value < 0 ? axis.value + rank : axis.value;
 }
 
 DType summed_type(DType dtype) {

@@ -238,7 +238,10 @@ TensorSpec infer_slice(const InferArgs& args) {
         refuse("one start, size and step a dimension is needed");
     }
     for (int i = 0; i < from.rank(); ++i) {
-        if (steps[i] == 0) refuse("a step is 0");
+        if (steps[i] == 0) {
+            throw ArgumentError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
+                                            from.str(), steps.str()));
+        }
         if (sizes[i] < 0 || sizes[i] > from[i])
             refuse(fmt::format("size {} of dimension {}", sizes[i], i));
         if (sizes[i] == 0) continue;
@@ -336,7 +339,7 @@ TensorSpec infer_flip(const InferArgs& args) {
         const bool twice = axis < 64 && (seen >> axis & 1) != 0;
         if (twice || axis >= args.inputs[0]->shape.rank()) {
             throw IndexError(fmt::format("flip: axis {} {} for {}", axis,
-                                         twice ? "twice" : "out of range",
+                                         twice ? "stands twice" : "is out of range",
                                          args.inputs[0]->shape.str()));
         }
         seen |= std::uint64_t{1} << axis;
@@ -362,9 +365,15 @@ TensorSpec infer_unfold(const InferArgs& args) {
     const std::int64_t size = args.attrs.integer(kUnfoldSize);
     const std::int64_t step = args.attrs.integer(kUnfoldStep);
     TensorSpec out = *args.inputs[0];
-    if (size < 0 || size > out.shape[axis] || step < 1) {
-        throw ShapeError(fmt::format("unfold: windows of {} every {} along dimension {} of {}",
-                                     size, step, axis, out.shape.str()),
+    if (size < 0 || step < 1) {
+        throw ArgumentError(
+            fmt::format("unfold: size {} must be at least 0 and step {} at least 1 (axis {} of {})",
+                        size, step, axis, out.shape.str()));
+    }
+    if (size > out.shape[axis]) {
+        throw ShapeError(fmt::format("unfold: a window of {} does not fit axis {} of {}, which "
+                                     "has {} elements",
+                                     size, axis, out.shape.str(), out.shape[axis]),
                          fmt::format("at most {}", out.shape[axis]), fmt::format("{}", size));
     }
     out.shape[axis] = (out.shape[axis] - size) / step + 1;
@@ -390,7 +399,7 @@ TensorSpec infer_diagonal(const InferArgs& args) {
     const std::int64_t offset = args.attrs.integer(kDiagonalOffset);
     const Shape& from = args.inputs[0]->shape;
     if (first == second)
-        throw IndexError(fmt::format("diagonal: axis {} twice for {}", first, from.str()));
+        throw IndexError(fmt::format("diagonal: axis {} stands twice for {}", first, from.str()));
     TensorSpec out{args.inputs[0]->dtype, {}};
     for (int i = 0; i < from.rank(); ++i) {
         if (i != first && i != second) out.shape.push_back(from[i]);
@@ -464,10 +473,15 @@ TensorSpec infer_repeat(const InferArgs& args) {
     const int axis = axis_of(args, kRepeatAxis);
     const std::int64_t count = args.attrs.integer(kRepeatCount);
     TensorSpec out = *args.inputs[0];
-    if (count < 0 || __builtin_mul_overflow(out.shape[axis], count, &out.shape[axis])) {
-        throw ShapeError(fmt::format("repeat: dimension {} of {} {} times", axis,
-                                     args.inputs[0]->shape.str(), count),
-                         "a count >= 0", fmt::format("{}", count));
+    const Shape& from = args.inputs[0]->shape;
+    if (count < 0) {
+        throw ArgumentError(fmt::format("repeat: the count {} must be at least 0 (axis {} of {})",
+                                        count, axis, from.str()));
+    }
+    if (__builtin_mul_overflow(out.shape[axis], count, &out.shape[axis])) {
+        throw ShapeError(fmt::format("repeat: axis {} of {} does not fit 64 bits {} times", axis,
+                                     from.str(), count),
+                         "fewer than 2^63 elements", fmt::format("{} times", count));
     }
     return out;
 }
@@ -492,15 +506,18 @@ void move_repeat(Placement& placement, const Attrs& attrs, const Shape& result) 
 
 TensorSpec infer_tile(const InferArgs& args) {
     const Ints counts = args.attrs.list(0);
+    const Shape& from = args.inputs[0]->shape;
     TensorSpec out = *args.inputs[0];
-    const auto refuse = [&](const char* why) {
-        throw ShapeError(fmt::format("tile: {} times {}: {}", counts.str(), out.shape.str(), why),
-                         out.shape.str(), counts.str());
+    const auto wrong = [&](const std::string& why) {
+        return fmt::format("tile: {} times {}: {}", counts.str(), from.str(), why);
     };
-    if (counts.rank() != out.shape.rank()) refuse("one count a dimension is needed");
+    if (counts.rank() != from.rank())
+        throw ShapeError(wrong("one count a dimension is needed"), from.str(), counts.str());
     for (int i = 0; i < counts.rank(); ++i) {
-        if (counts[i] < 0 || __builtin_mul_overflow(out.shape[i], counts[i], &out.shape[i]))
-            refuse("a count is negative or too large");
+        if (counts[i] < 0)
+            throw ArgumentError(wrong(fmt::format("the count {} must be at least 0", counts[i])));
+        if (__builtin_mul_overflow(from[i], counts[i], &out.shape[i]))
+            throw ShapeError(wrong("the size does not fit 64 bits"), from.str(), counts.str());
     }
     return out;
 }
@@ -526,21 +543,29 @@ void evaluate_contiguous(const EvalArgs& args) {
     if (bytes > 0) std::memcpy(args.out, args.inputs[0].data, bytes);
 }
 
+/// Throws where two operands of concat differ other than along the axis.
+void check_joins(const TensorSpec& first, const TensorSpec& other, int axis) {
+    const auto refuse = [&](const std::string& why) {
+        throw ShapeError(fmt::format("concat: {} and {} {}", first.str(), other.str(), why),
+                         first.shape.str(), other.shape.str());
+    };
+    const int rank = first.shape.rank();
+    if (other.shape.rank() != rank)
+        refuse(fmt::format("differ in rank ({} vs {})", rank, other.shape.rank()));
+    for (int i = 0; i < rank; ++i) {
+        if (i == axis || other.shape[i] == first.shape[i]) continue;
+        refuse(fmt::format("differ in dimension {} ({} vs {}), which is not axis {}", i,
+                           first.shape[i], other.shape[i], axis));
+    }
+}
+
 TensorSpec infer_concat(const InferArgs& args) {
     TensorSpec out = *args.inputs[0];
     const std::int64_t axis = args.attrs.integer(0);
     if (axis < 0) throw IndexError(fmt::format("concat: axis {} is negative", axis));
     const int at = static_cast<int>(ensure_axis("concat", axis, out.shape));
     for (const TensorSpec* input : args.inputs.subspan(1)) {
-        bool fits = input->shape.rank() == out.shape.rank();
-        for (int i = 0; fits && i < out.shape.rank(); ++i)
-            fits = i == at || input->shape[i] == out.shape[i];
-        if (!fits) {
-            throw ShapeError(
-                fmt::format("concat: {} and {} differ in a dimension other than axis {}",
-                            args.inputs[0]->str(), input->str(), at),
-                args.inputs[0]->shape.str(), input->shape.str());
-        }
+        check_joins(*args.inputs[0], *input, at);
         if (input->dtype != out.dtype) {
             throw DTypeError(fmt::format("concat: operands have different types: {} and {}",
                                          args.inputs[0]->str(), input->str()));

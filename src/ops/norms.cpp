@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "lazuli/error.h"
 #include "ops/build.h"
 #include "ops/table.h"
@@ -56,7 +58,8 @@ TensorSpec infer_channels(const InferArgs& args) {
 TensorSpec infer_group_norm(const InferArgs& args) {
     const TensorSpec out = infer_channels(args);
     const std::int64_t groups = args.attrs.integer(0);
-    if (groups < 1 || out.shape[1] % groups != 0) {
+    check_bounds(args, {{"groups", groups, 1}}, std::numeric_limits<std::int64_t>::max());
+    if (out.shape[1] % groups != 0) {
         throw ShapeError(fmt::format("group_norm: {} groups do not divide the {} channels of {}",
                                      groups, out.shape[1], out.str()),
                          "a divisor of the channels", fmt::format("{}", groups));
@@ -78,7 +81,7 @@ Value build_group_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value x = reshape(widened(in[0]), {shape[0], groups, shape.numel() / shape[0] / groups});
     const Value centred = x - mean(x, 2, true);
     const Value variance = mean(centred * centred, 2, true);
-    const Value normal = reshape(centred / sqrt(variance + args.attrs.real(1)), shape);
+    const Value normal = reshape(centred * (1.0 / sqrt(variance + args.attrs.real(1))), shape);
     return narrowed(
         normal * beside_channels(in[1], shape.rank()) + beside_channels(in[2], shape.rank()),
         in[0].dtype());
@@ -87,7 +90,8 @@ Value build_group_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
 Value build_batch_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const int rank = in[0].shape().rank();
     const auto channel = [&](std::size_t i) { return beside_channels(in[i], rank); };
-    const Value normal = (widened(in[0]) - channel(1)) / sqrt(channel(2) + args.attrs.real(0));
+    const Value normal =
+        (widened(in[0]) - channel(1)) * (1.0 / sqrt(channel(2) + args.attrs.real(0)));
     return narrowed(normal * channel(3) + channel(4), in[0].dtype());
 }
 

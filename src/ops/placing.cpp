@@ -21,13 +21,17 @@ namespace {
 /// The sizes of x and of positions in it agree but along the axis.
 void check_beside(const InferArgs& args, const TensorSpec& positions, std::int64_t axis) {
     const Shape& x = args.inputs[0]->shape;
-    bool fits = x.rank() == positions.shape.rank();
-    for (int i = 0; fits && i < x.rank(); ++i) fits = i == axis || x[i] == positions.shape[i];
-    if (!fits) {
-        throw ShapeError(
-            fmt::format("{}: {} and positions {} differ in a dimension other than axis {}",
-                        args.op.name, args.inputs[0]->str(), positions.str(), axis),
-            x.str(), positions.shape.str());
+    const auto refuse = [&](const std::string& why) {
+        throw ShapeError(fmt::format("{}: {} and positions {} {}", args.op.name,
+                                     args.inputs[0]->str(), positions.str(), why),
+                         x.str(), positions.shape.str());
+    };
+    if (x.rank() != positions.shape.rank())
+        refuse(fmt::format("differ in rank ({} vs {})", x.rank(), positions.shape.rank()));
+    for (int i = 0; i < x.rank(); ++i) {
+        if (i == axis || x[i] == positions.shape[i]) continue;
+        refuse(fmt::format("differ in dimension {} ({} vs {}), which is not axis {}", i, x[i],
+                           positions.shape[i], axis));
     }
 }
 
@@ -65,9 +69,10 @@ TensorSpec infer_scatter(const InferArgs& args) {
     check_same_type(args);
     check_beside(args, *args.inputs[2], checked_axis(args, 0));
     if (!(args.inputs[1]->shape == args.inputs[2]->shape)) {
-        throw ShapeError(fmt::format("scatter: updates {} at positions {}", args.inputs[1]->str(),
-                                     args.inputs[2]->str()),
-                         args.inputs[2]->shape.str(), args.inputs[1]->shape.str());
+        throw ShapeError(
+            fmt::format("scatter: updates and positions differ in shape: {} and {} (for {})",
+                        args.inputs[1]->str(), args.inputs[2]->str(), args.inputs[0]->str()),
+            args.inputs[2]->shape.str(), args.inputs[1]->shape.str());
     }
     const auto mode = static_cast<Scatter>(args.attrs.integer(1));
     if (is_complex(args.inputs[0]->dtype) && (mode == Scatter::min || mode == Scatter::max)) {
@@ -115,12 +120,15 @@ void check_starts(const InferArgs& args, const TensorSpec& starts) {
 
 void check_box(const InferArgs& args, const Shape& box) {
     const Shape& x = args.inputs[0]->shape;
-    bool fits = box.rank() == x.rank();
-    for (int i = 0; fits && i < x.rank(); ++i) fits = box[i] >= 0 && box[i] <= x[i];
-    if (!fits) {
-        throw ShapeError(
-            fmt::format("{}: no box of {} in {}", args.op.name, box.str(), args.inputs[0]->str()),
-            x.str(), box.str());
+    const auto refuse = [&](const std::string& why) {
+        throw ShapeError(fmt::format("{}: a box of {} does not fit into {}: {}", args.op.name,
+                                     box.str(), args.inputs[0]->str(), why),
+                         x.str(), box.str());
+    };
+    if (box.rank() != x.rank()) refuse(fmt::format("the rank is {}, not {}", box.rank(), x.rank()));
+    for (int i = 0; i < x.rank(); ++i) {
+        if (box[i] < 0 || box[i] > x[i])
+            refuse(fmt::format("size {} of dimension {} must be from 0 to {}", box[i], i, x[i]));
     }
 }
 
@@ -164,28 +172,40 @@ void evaluate_dynamic_update_slice(const EvalArgs& args) {
 
 // ---- blit: where the box lies is known, so it is a choice between two views
 
+/// Whether `count` elements every `step` from `start` on lie inside of an axis of this size.
+bool lies_inside(std::int64_t size, std::int64_t start, std::int64_t step, std::int64_t count) {
+    if (start < 0) return false;
+    if (count == 0) return true;
+    // What is left of the axis in the direction of the step holds the other elements.
+    const std::int64_t left = step > 0 ? size - 1 - start : start;
+    const std::uint64_t distance =
+        step > 0 ? static_cast<std::uint64_t>(step) : ~static_cast<std::uint64_t>(step) + 1;
+    return start < size &&
+           static_cast<std::uint64_t>(left) / distance >= static_cast<std::uint64_t>(count - 1);
+}
+
 TensorSpec infer_blit(const InferArgs& args) {
     const Shape& x = args.inputs[0]->shape;
     const Shape& box = args.inputs[1]->shape;
     const Ints starts = args.attrs.list(0);
     const Ints steps = args.attrs.list(1);
-    if (args.inputs[0]->dtype != args.inputs[1]->dtype) check_same_type(args);
-    bool fits = box.rank() == x.rank() && starts.rank() == x.rank() && steps.rank() == x.rank();
-    for (int i = 0; fits && i < x.rank(); ++i) {
-        if (steps[i] == 0 || starts[i] < 0) fits = false;
-        if (!fits || box[i] == 0) continue;
-        // What is left of the axis in the direction of the step holds the other elements.
-        const std::int64_t left = steps[i] > 0 ? x[i] - 1 - starts[i] : starts[i];
-        const std::uint64_t step = steps[i] > 0 ? static_cast<std::uint64_t>(steps[i])
-                                                : ~static_cast<std::uint64_t>(steps[i]) + 1;
-        fits = starts[i] < x[i] &&
-               static_cast<std::uint64_t>(left) / step >= static_cast<std::uint64_t>(box[i] - 1);
+    check_same_type(args);
+    const auto wrong = [&](const std::string& why) {
+        return fmt::format("blit: {} does not fit into {} from {} in steps of {}: {}",
+                           args.inputs[1]->str(), args.inputs[0]->str(), starts.str(), steps.str(),
+                           why);
+    };
+    const int rank = x.rank();
+    if (box.rank() != rank || starts.rank() != rank || steps.rank() != rank) {
+        throw ShapeError(wrong(fmt::format("all need {} dimensions", rank)), x.str(), box.str());
     }
-    if (!fits) {
-        throw ShapeError(
-            fmt::format("blit: {} does not fit into {} from {} in steps of {}",
-                        args.inputs[1]->str(), args.inputs[0]->str(), starts.str(), steps.str()),
-            x.str(), box.str());
+    for (int i = 0; i < rank; ++i) {
+        if (steps[i] == 0)
+            throw ArgumentError(wrong(fmt::format("the step of dimension {} is 0", i)));
+        if (!lies_inside(x[i], starts[i], steps[i], box[i])) {
+            throw ShapeError(wrong(fmt::format("dimension {} is left, of {} elements", i, x[i])),
+                             x.str(), box.str());
+        }
     }
     return *args.inputs[0];
 }
@@ -254,10 +274,13 @@ TensorSpec infer_stack(const InferArgs& args) {
     Shape wide = first.shape;
     wide.push_back(1);
     if (axis < 0) throw IndexError(fmt::format("stack: axis {} is negative", axis));
-    (void)ensure_axis("stack", axis, wide);
+    (void)ensure_new_axis("stack", axis, first.shape);
     for (const TensorSpec* spec : args.inputs) {
-        if (spec->shape == first.shape && spec->dtype == first.dtype) continue;
-        throw ShapeError(fmt::format("stack: {} and {} differ", first.str(), spec->str()),
+        if (spec->dtype != first.dtype)
+            throw DTypeError(fmt::format("stack: operands have different types: {} and {}",
+                                         first.str(), spec->str()));
+        if (spec->shape == first.shape) continue;
+        throw ShapeError(fmt::format("stack: {} and {} differ in shape", first.str(), spec->str()),
                          first.shape.str(), spec->shape.str());
     }
     const auto count = static_cast<std::int64_t>(args.inputs.size());

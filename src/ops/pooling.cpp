@@ -39,19 +39,16 @@ TensorSpec infer_pool(const InferArgs& args) {
     for (int d = 0; d < dims; ++d) {
         const std::int64_t before = padding[d];
         const std::int64_t after = padding[dims + d];
-        const bool fits = window[d] >= 1 && window[d] <= kMost && strides[d] >= 1 &&
-                          strides[d] <= kMost && before >= 0 && before <= kMost && after >= 0 &&
-                          after <= kMost;
-        if (!fits) {
-            throw ArgumentError(
-                fmt::format("{}: window {} and stride {} are at least 1, padding "
-                            "{} and {} at least 0 (dimension {}): {}",
-                            args.op.name, window[d], strides[d], before, after, d, x.shape.str()));
-        }
+        check_bounds(args,
+                     {{"window", window[d], 1},
+                      {"stride", strides[d], 1},
+                      {"padding", before, 0},
+                      {"padding", after, 0}},
+                     kMost, d);
         const std::int64_t whole = x.shape[2 + d] + before + after;
         if (window[d] > whole) {
-            throw ShapeError(fmt::format("{}: a window of {} where there are {}, padding included "
-                                         "(dimension {}): {}",
+            throw ShapeError(fmt::format("{}: a window of {} does not fit {} elements, padding "
+                                         "included (dimension {}): {}",
                                          args.op.name, window[d], whole, d, x.shape.str()),
                              fmt::format("at most {}", whole), fmt::format("{}", window[d]));
         }

@@ -91,13 +91,12 @@ TensorSpec infer_sum(const InferArgs& args) {
 
 TensorSpec infer_mean(const InferArgs& args) { return reduced_spec(args, args.inputs[0]->dtype); }
 
-// A reduction without a neutral element needs at least one element, unless there is no result to be
-// filled.
-void refuse_empty(const InferArgs& args, const TensorSpec& out) {
+// A reduction without a neutral element needs at least one element, also where there is no result
+// to be filled.
+void refuse_empty(const InferArgs& args) {
     const Ints axes = checked_axes(args);
     for (const std::int64_t axis : axes) {
         if (args.inputs[0]->shape[static_cast<int>(axis)] != 0) continue;
-        if (out.shape.numel() == 0) continue;
         throw ShapeError(fmt::format("{}: no value over an empty axis: {}, axes {}", args.op.name,
                                      args.inputs[0]->str(), axes.str()),
                          "at least one element", args.inputs[0]->shape.str());
@@ -106,7 +105,7 @@ void refuse_empty(const InferArgs& args, const TensorSpec& out) {
 
 TensorSpec infer_max(const InferArgs& args) {
     TensorSpec out = reduced_spec(args, args.inputs[0]->dtype);
-    refuse_empty(args, out);
+    refuse_empty(args);
     return out;
 }
 
@@ -114,7 +113,7 @@ TensorSpec infer_truth(const InferArgs& args) { return reduced_spec(args, DType:
 
 TensorSpec infer_argmax(const InferArgs& args) {
     TensorSpec out = reduced_spec(args, i64);
-    refuse_empty(args, out);
+    refuse_empty(args);
     return out;
 }
 

@@ -37,6 +37,25 @@ Value column(const Value& runs, int i) {
 
 Value both(const Value& x, const Value& y) { return logical_and(x, y); }
 
+/// Numbers from 0 to below `size`, as they are; others are execution errors, where gather would
+/// count negative ones from the end.
+Value within(ProgramBuilder& builder, const Value& numbers, std::int64_t size) {
+    const Value low = lt(numbers, constant_like(numbers, 0));
+    const Value outside = select(low, constant_like(numbers, size), numbers);
+    return gather(positions(builder, {size}, 0, i64), outside, 0);
+}
+
+/// Runs of so many tokens, whose tokens and states are there.
+struct Runs {
+    Value state, first, count, behind;
+};
+Runs runs_of(ProgramBuilder& builder, const Value& runs, std::int64_t tokens, std::int64_t states) {
+    const Value count = within(builder, column(runs, 2), tokens + 1);
+    const Value first = within(builder, column(runs, 1), tokens + 1);
+    const Value state = within(builder, column(runs, 0), states);
+    return {state, first, count, within(builder, first + count, tokens + 1)};
+}
+
 /// Whether any element along axis 1 holds.
 Value any_of(const Value& x) {
     const Value count = sum(cast(x, i64), 1);
@@ -47,12 +66,13 @@ Value any_of(const Value& x) {
 Value previous(ProgramBuilder& builder, const Value& x, const Value& state, const Value& runs) {
     const Shape shape = x.shape();
     const std::int64_t count = runs.shape()[0];
-    const Value first = column(runs, 1);
+    if (count == 0) return constant_like(x, 0);
+    const Runs r = runs_of(builder, runs, shape[0], state.shape()[0]);
     const Value at = positions(builder, {shape[0], count}, 0, i64);
-    const Value inside = both(ge(at, first), lt(at, first + column(runs, 2)));
+    const Value inside = both(ge(at, r.first), lt(at, r.behind));
     const Value zero = constant_like(at, 0);
-    const Value number = sum(select(inside, column(runs, 0), zero), 1);
-    const Value begins = any_of(both(inside, eq(at, first)));
+    const Value number = sum(select(inside, r.state, zero), 1);
+    const Value begins = any_of(both(inside, eq(at, r.first)));
     const Value before = padded(x, {1, 0}, {-1, 0}, 0);
     const Value kept = narrowed(gather(state, number, 0), x.dtype());
     const auto rows = [&](const Value& v) { return with_axis(v, 1); };
@@ -88,13 +108,15 @@ TensorSpec infer_shift_state(const InferArgs& args) {
 }
 
 Value build_shift_state(ProgramBuilder& builder, Inputs in, const InferArgs&) {
-    if (in[0].shape()[0] == 0) return in[1];
+    const Shape tokens = in[0].shape();
+    const Shape states = in[1].shape();
     const std::int64_t count = in[2].shape()[0];
-    const Value tokens = column(in[2], 2);
-    const Value zero = constant_like(tokens, 0);
-    const Value state = positions(builder, {in[1].shape()[0], count}, 0, i64);
-    const Value its = both(eq(state, column(in[2], 0)), gt(tokens, zero));
-    const Value last = column(in[2], 1) + tokens - constant_like(tokens, 1);
+    if (tokens[0] == 0 || count == 0) return in[1];
+    const Runs r = runs_of(builder, in[2], tokens[0], states[0]);
+    const Value zero = constant_like(r.count, 0);
+    const Value state = positions(builder, {states[0], count}, 0, i64);
+    const Value its = both(eq(state, r.state), gt(r.count, zero));
+    const Value last = r.behind - constant_like(r.count, 1);
     const Value token = gather(in[0], sum(select(its, last, zero), 1), 0);
     return select(with_axis(any_of(its), 1), narrowed(token, f32), in[1]);
 }
@@ -110,8 +132,8 @@ TensorSpec infer_channel_mix(const InferArgs& args) {
                                          operands_text(args)));
         }
     }
-    if (!(broadcast_shapes("channel_mix_v7", x.shape, args.inputs[2]->shape) == x.shape) ||
-        key.rank() != 2 || value.rank() != 2 || key[1] != x.shape[1] || value[1] != key[0]) {
+    if (!broadcasts_to(args.inputs[2]->shape, x.shape) || key.rank() != 2 || value.rank() != 2 ||
+        key[1] != x.shape[1] || value[1] != key[0]) {
         throw ShapeError(fmt::format("channel_mix_v7: needs a mix that broadcasts to the tokens, a "
                                      "key of [hidden, channels] and a value of [made, hidden]: {}",
                                      operands_text(args)),

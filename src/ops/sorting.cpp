@@ -87,10 +87,14 @@ TensorSpec infer_argtopk(const InferArgs& args) {
     const std::int64_t k = args.attrs.integer(0);
     const auto axis = static_cast<int>(checked_axis(args, 1));
     const Shape& x = args.inputs[0]->shape;
-    if (k < 0 || k > x[axis]) {
-        throw ShapeError(
-            fmt::format("argtopk: {} elements of axis {} of {}", k, axis, args.inputs[0]->str()),
-            fmt::format("0 to {}", x[axis]), fmt::format("{}", k));
+    if (k < 0) {
+        throw ArgumentError(fmt::format("argtopk: k {} must be at least 0 (axis {} of {})", k, axis,
+                                        args.inputs[0]->str()));
+    }
+    if (k > x[axis]) {
+        throw ShapeError(fmt::format("argtopk: k {} is more than the {} elements of axis {} of {}",
+                                     k, x[axis], axis, args.inputs[0]->str()),
+                         fmt::format("0 to {}", x[axis]), fmt::format("{}", k));
     }
     TensorSpec out{i64, x};
     out.shape[axis] = k;
@@ -103,7 +107,8 @@ void evaluate_argtopk(const EvalArgs& args) {
 
 TensorSpec infer_searchsorted(const InferArgs& args) {
     if (args.inputs[0]->shape.rank() != 1) {
-        throw ShapeError(fmt::format("searchsorted: {} is searched for {}: not a sequence",
+        throw ShapeError(fmt::format("searchsorted: {} is searched for {} and must be a sequence, "
+                                     "of rank 1",
                                      args.inputs[0]->str(), args.inputs[1]->str()),
                          "rank 1", args.inputs[0]->shape.str());
     }

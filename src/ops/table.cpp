@@ -15,6 +15,7 @@ void lazuli_install_ops() {
         movement,               //
         contraction,            //
         convolution,            //
+        einsum,                 //
         indexing,               //
         random,                 //
         composites,             //

@@ -19,6 +19,7 @@ std::vector<OpDef> reduction();
 std::vector<OpDef> movement();
 std::vector<OpDef> contraction();
 std::vector<OpDef> convolution();
+std::vector<OpDef> einsum();
 std::vector<OpDef> indexing();
 std::vector<OpDef> random();
 std::vector<OpDef> composites();

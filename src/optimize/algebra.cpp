@@ -86,6 +86,7 @@ Program algebra(const Program& program, Fuel& fuel) {
                 Pattern::Letters letters;
                 if (!rule.lhs.matches(rewriter, candidate, letters)) continue;
                 // A smaller operand that was broadcast is not the result.
+                rewriter.name_rule(rule.name);
                 const Value& replacement = *letters[static_cast<std::size_t>(rule.rhs)];
                 if (replacement.spec() == candidate.spec) return replacement;
             }

@@ -64,6 +64,13 @@ void dump(const PassReport& report, const Program&, const Program& after) {
                report.rewrites, report.microseconds, after.str());
 }
 
+std::vector<std::string> rules_of(const Fuel& fuel) {
+    std::vector<std::string> out;
+    for (const auto& [rule, times] : fuel.rules)
+        out.push_back(times == 1 ? rule : fmt::format("{} x{}", rule, times));
+    return out;
+}
+
 }  // namespace
 
 OptimizeOptions current_options() {
@@ -97,7 +104,9 @@ Program optimize(const Program& program, const OptimizeOptions& options) {
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         if (options.verify) next.verify();
         if (options.observe)
-            options.observe({pass.name, fuel.used - before, 1e6 * seconds}, out, next);
+            options.observe({pass.name, fuel.used - before, 1e6 * seconds, rules_of(fuel)}, out,
+                            next);
+        fuel.rules.clear();
         out = std::move(next);
     }
     return out;

@@ -16,6 +16,7 @@ struct PassReport {
     std::string_view name;
     std::int64_t rewrites = 0;
     double microseconds = 0;
+    std::vector<std::string> rules = {};  // that fired: `mul_one`, `neg_neg x3`
 };
 
 struct OptimizeOptions {

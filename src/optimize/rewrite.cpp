@@ -59,7 +59,8 @@ Value Rewriter::append(Candidate candidate) {
     if (merges) {
         const auto [first, last] = by_hash_.equal_range(hash);
         for (auto at = first; at != last; ++at) {
-            if (same(made_[at->second], candidate) && fuel_.take()) return values_[at->second];
+            if (same(made_[at->second], candidate) && fuel_.take("equal operations"))
+                return values_[at->second];
         }
     }
     const Value made =
@@ -75,9 +76,10 @@ Value Rewriter::emit(OpId op, std::span<const Value> inputs, std::span<const std
     Candidate candidate{op, {inputs.begin(), inputs.end()}, {words.begin(), words.end()}, spec};
     if (depth_ < kMaxDepth && fuel_.left > 0) {
         ++depth_;
+        rule_name_ = {};
         const auto replaced = (*rule_)(*this, candidate);
         --depth_;
-        if (replaced && fuel_.take()) {
+        if (replaced && fuel_.take(rule_name_.empty() ? candidate.def().name : rule_name_)) {
             if (!(replaced->spec() == spec)) {
                 throw InternalError(std::string("a rule made ") + replaced->spec().str() + " of " +
                                     std::string(candidate.def().name) + ", which is " + spec.str());

@@ -6,9 +6,11 @@
 // looked at once: the time is linear in what is built.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -32,10 +34,18 @@ struct Candidate {
 struct Fuel {
     std::int64_t left = INT64_MAX;
     std::int64_t used = 0;
-    bool take() {
+    std::map<std::string, std::int64_t, std::less<>> rules = {};  // which made them, how often
+
+    bool take(std::string_view rule) {
         if (left <= 0) return false;
         --left;
         ++used;
+        const auto at = rules.find(rule);
+        if (at == rules.end()) {
+            rules.emplace(rule, 1);
+        } else {
+            ++at->second;
+        }
         return true;
     }
 };
@@ -54,6 +64,9 @@ class Rewriter {
     /// For rules: an operation, rewritten by the rules itself.
     Value emit(OpId op, std::span<const Value> inputs, std::span<const std::uint64_t> words,
                const TensorSpec& spec);
+    /// For rules: the name of the one that is about to answer; else it is called by the op it
+    /// replaces.
+    void name_rule(std::string_view name) { rule_name_ = name; }
     /// For rules: a constant.
     Value constant(const Scalar& value, const TensorSpec& spec);
     /// The operation that made a value; null for a parameter.
@@ -66,6 +79,7 @@ class Rewriter {
 
     Fuel& fuel_;
     const Rule* rule_ = nullptr;
+    std::string_view rule_name_;
     bool merge_equal_ = false;
     int depth_ = 0;
     std::unique_ptr<ProgramBuilder> builder_;

@@ -18,10 +18,12 @@ namespace lazuli::plan {
 
 /// What runs when a graph of this form is evaluated.
 struct Plan {
+    std::uint64_t hash = 0;                // of the captured graph
     Program program;                       // as captured
     Program expanded;                      // as the backend runs it
     std::shared_ptr<const void> prepared;  // the backend's own
     std::size_t prepared_bytes = 0;
+    std::size_t launches = 0;  // of kernels, or operations where the backend has none
     Device
         device;  // who runs it: the graph's device, or the reference backend where that lacks an op
 };

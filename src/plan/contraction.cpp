@@ -52,14 +52,27 @@ std::vector<std::int64_t> row_major(const Shape& shape) {
     return out;
 }
 
-/// The operand as a view of memory, where it is one.
-std::optional<Seen> seen_in_memory(const Program& program, const codegen::Group& group,
-                                   ValueRef v) {
+bool is_byte(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
+
+/// Whether the operation makes i32 of bytes.
+bool widens_bytes(const Program& program, const Operation& operation) {
+    return operation.def().name == "cast" && operation.spec().dtype == DType::i32 &&
+           is_byte(program.spec(operation.input(0)).dtype);
+}
+
+/// The operand as a view of memory, where it is one; of bytes, where those may be widened, which
+/// the group may have to compute first.
+std::optional<Seen> seen_in_memory(const Program& program, const codegen::Group& group, ValueRef v,
+                                   bool may_widen) {
     std::vector<Operation> movements;  // from the operand to the memory
     while (holds(group, v)) {
         const Operation operation = program.operation(v.index());
-        if (operation.def().move == nullptr) return std::nullopt;
-        movements.push_back(operation);
+        const bool widens = may_widen && widens_bytes(program, operation);
+        if (!widens && operation.def().move == nullptr) {
+            if (may_widen && is_byte(operation.spec().dtype)) break;
+            return std::nullopt;
+        }
+        if (!widens) movements.push_back(operation);
         v = operation.input(0);
     }
     const Shape shape = program.spec(v).shape;
@@ -94,25 +107,42 @@ std::optional<ProductAxis> joined(const std::vector<ProductAxis>& axes) {
 
 /// An operand as it is in memory, or as its prologue will leave it there; the steps along its axes.
 std::vector<std::int64_t> place_operand(const Program& program, const codegen::Group& group,
-                                        ValueRef v, bool dense, ProductOperand& out) {
-    const auto seen = dense ? std::nullopt : seen_in_memory(program, group, v);
+                                        ValueRef v, bool dense, bool may_widen,
+                                        ProductOperand& out) {
+    const auto seen = dense ? std::nullopt : seen_in_memory(program, group, v, may_widen);
     if (seen) {
         out.value = seen->value;
+        out.dtype = program.spec(seen->value).dtype;
         out.offset = seen->offset;
-        return seen->steps;
+    } else {
+        out.value = v;
+        out.dtype = program.spec(v).dtype;
+        out.offset = 0;
     }
-    const std::set<Number> operations = cone(program, group, v);
-    out.value = v;
-    out.offset = 0;
-    out.prologue = {{operations.begin(), operations.end()}, {v}};
-    return row_major(program.spec(v).shape);
+    if (holds(group, out.value)) {
+        const std::set<Number> operations = cone(program, group, out.value);
+        out.prologue = {{operations.begin(), operations.end()}, {out.value}};
+    }
+    return seen ? seen->steps : row_major(program.spec(v).shape);
+}
+
+/// Whether both operands are bytes in memory that are widened on their way to the product: then
+/// they are read as they are.
+bool reads_bytes(const Program& program, const codegen::Group& group, const Operation& operation) {
+    if (operation.spec().dtype != DType::i32) return false;
+    for (std::size_t side = 0; side < 2; ++side) {
+        const auto seen = seen_in_memory(program, group, operation.input(side), true);
+        if (!seen || !is_byte(program.spec(seen->value).dtype)) return false;
+    }
+    return true;
 }
 
 bool find_product(const Program& program, const codegen::Group& group, const Operation& operation,
                   Contraction& out) {
+    out.of_bytes = reads_bytes(program, group, operation);
     const std::vector<std::int64_t> steps[2] = {
-        place_operand(program, group, operation.input(0), false, out.left),
-        place_operand(program, group, operation.input(1), false, out.right)};
+        place_operand(program, group, operation.input(0), false, out.of_bytes, out.left),
+        place_operand(program, group, operation.input(1), false, out.of_bytes, out.right)};
 
     // Axes: batches, rows, columns, and what is summed over, each in the result's order.
     const Ints contract[2] = {operation.attrs().list(0), operation.attrs().list(1)};
@@ -159,19 +189,21 @@ bool find_convolution(const Program& program, const codegen::Group& group,
     const Shape made = operation.spec().shape;
     const int dims = x.rank() - 2;
     if (dims > Windows::kDims) return false;
-    const auto image = place_operand(program, group, operation.input(0), false, out.right);
+    out.of_bytes = reads_bytes(program, group, operation);
+    const auto image =
+        place_operand(program, group, operation.input(0), false, out.of_bytes, out.right);
     const auto depth_of = [&](const std::vector<std::int64_t>& steps) {
         std::vector<ProductAxis> axes;
         for (int d = 1; d < w.rank(); ++d)
             axes.push_back({w[d], steps[static_cast<std::size_t>(d)], 0});
         return joined(axes);
     };
-    auto weights = place_operand(program, group, operation.input(1), false, out.left);
+    auto weights = place_operand(program, group, operation.input(1), false, out.of_bytes, out.left);
     auto depth = depth_of(weights);
     if (!depth) {
         // Laid out anew: it is not much.
-        if (!holds(group, operation.input(1))) return false;
-        weights = place_operand(program, group, operation.input(1), true, out.left);
+        if (out.of_bytes || !holds(group, operation.input(1))) return false;
+        weights = place_operand(program, group, operation.input(1), true, false, out.left);
         depth = depth_of(weights);
     }
     const std::int64_t rows = w[0] / window.groups;

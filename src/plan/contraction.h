@@ -20,9 +20,10 @@ struct ProductAxis {
 };
 
 /// An operand of the product: a value in memory, seen from an offset through the axes' steps, or
-/// what a group computes into memory first.
+/// what a group computes into memory first. A product of i32 may read bytes (i8, u8) as they are.
 struct ProductOperand {
     ValueRef value;
+    DType dtype = DType::f32;  // of what is in memory
     std::int64_t offset = 0;
     codegen::Group prologue;  // without operations: the value is there
 };
@@ -38,6 +39,7 @@ struct Contraction {
     // In place of the right operand's columns and depth, where these are windows over images.
     std::optional<Windows> windows;
     codegen::Group epilogue;  // reads the product; without operations: the product is all
+    bool of_bytes = false;    // whether both operands are bytes, summed up in i32
 };
 
 /// The group as a contraction, where it is one product whose axes are single steps through memory,

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "plan/group.h"
-
 namespace lazuli::plan {
 
 namespace {
@@ -38,29 +36,24 @@ std::string group_text(const Program& program, const codegen::Group& group) {
     return operations_text(program, group) + " -> " + outputs_text(program, group);
 }
 
-Explanation explanation(const Program& program, std::string* code) {
+Explanation explanation(const Steps& steps, std::string* code) {
+    const Program& program = steps.program;
     Explanation out;
     out.operations = static_cast<std::int64_t>(program.size());
-    const std::vector<Grouped> groups = group(program);
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        const auto& [group, opaque, why] = groups[i];
-        KernelExplanation kernel{.name = fmt::format("k{}", i),
-                                 .operations = group_text(program, group)};
-        if (opaque) {
-            const Operation operation = program.operation(group.operations[0]);
-            for (std::size_t k = 0; k < operation.input_count(); ++k)
-                kernel.bytes_read += program.spec(operation.input(k)).nbytes();
-            kernel.bytes_written = operation.spec().nbytes();
-        } else {
-            const codegen::Lowered lowered = codegen::lower(program, group, kernel.name);
-            for (std::size_t k = 0; k < lowered.buffers.size(); ++k) {
-                (lowered.kernel.buffers[k].written ? kernel.bytes_written : kernel.bytes_read) +=
-                    program.spec(lowered.buffers[k]).nbytes();
-            }
-            if (code != nullptr) *code += "\n" + lowered.kernel.str();
+    out.arena_bytes = steps.memory.peak;
+    out.alive_bytes = steps.memory.bound;
+    out.unplanned_bytes = steps.memory.unplanned;
+    for (const Step& step : steps.all) {
+        KernelExplanation kernel{.name = fmt::format("k{}", out.kernels.size()),
+                                 .operations = step.text};
+        for (std::size_t k = 0; k < step.buffers.size(); ++k) {
+            (step.writes(k) ? kernel.bytes_written : kernel.bytes_read) +=
+                program.spec(step.buffers[k]).nbytes();
         }
-        if (why != "result")
-            kernel.ends = fmt::format("ends at %{}: {}", group.outputs[0].index(), why);
+        if (code != nullptr && step.kernel != nullptr)
+            *code += "\n" + codegen::lower(program, step.group, kernel.name).kernel.str();
+        if (step.why != "result")
+            kernel.ends = fmt::format("ends at %{}: {}", step.outputs[0].index(), step.why);
         out.bytes_read += kernel.bytes_read;
         out.bytes_written += kernel.bytes_written;
         out.kernels.push_back(std::move(kernel));
@@ -68,9 +61,9 @@ Explanation explanation(const Program& program, std::string* code) {
     return out;
 }
 
-std::string explain(const Program& program, bool kernels) {
+std::string explain(const Steps& steps, bool kernels) {
     std::string code;
-    const std::string table = explanation(program, kernels ? &code : nullptr).str();
+    const std::string table = explanation(steps, kernels ? &code : nullptr).str();
     return table + code;
 }
 

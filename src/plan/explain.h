@@ -6,17 +6,18 @@
 #include "ir/text.h"
 #include "lazuli/explanation.h"
 #include "lazuli/program.h"
+#include "plan/steps.h"
 
 namespace lazuli::plan {
 
 using ir::bytes_text;
 
-/// What becomes of a program, as figures; its kernels' code is appended to `code` where that is
+/// What became of a program, as figures; its kernels' code is appended to `code` where that is
 /// given.
-Explanation explanation(const Program& program, std::string* code = nullptr);
-/// What becomes of a program: its kernels, what is fused in each and why no more, and the bytes
+Explanation explanation(const Steps& steps, std::string* code = nullptr);
+/// What became of a program: its kernels, what is fused in each and why no more, and the bytes
 /// that each reads and writes. With `kernels`, their code as well.
-std::string explain(const Program& program, bool kernels = false);
+std::string explain(const Steps& steps, bool kernels = false);
 
 /// The operations of a group in order, equal neighbours counted, and what they give:
 /// `dot_general, add x2 -> %4 f32[2, 3]`.

@@ -309,8 +309,7 @@ class Grouper {
         std::map<Number, double> total;
         for (const Grouped& grouped : groups) {
             if (grouped.opaque) continue;
-            const codegen::Lowered lowered = codegen::lower(program_, grouped.group, "trial");
-            for (const codegen::Work& work : lowered.work)
+            for (const codegen::Work& work : work_of(grouped.group))
                 total[work.operation] += work.evaluations;
         }
         std::optional<Number> worst;
@@ -334,6 +333,15 @@ class Grouper {
               fmt::format("{} would be computed {:.3g} times for each element",
                           program_.operation(*worst).def().name, times));
         return true;
+    }
+
+    /// What a kernel computes how often. Most groups are the same from one grouping to the next.
+    const std::vector<codegen::Work>& work_of(const codegen::Group& group) {
+        std::vector<Number> key = group.operations;
+        for (const ValueRef output : group.outputs) key.push_back(output.raw);
+        const auto [at, is_new] = works_.try_emplace(std::move(key));
+        if (is_new) at->second = codegen::lower(program_, group, "trial").work;
+        return at->second;
     }
 
     /// A kernel is built around one product: of several, the one with the most work stays, and the
@@ -392,6 +400,7 @@ class Grouper {
     std::vector<std::vector<Number>> users_;
     std::vector<Number> needed_;  // ascending
     std::vector<bool> free_;
+    std::map<std::vector<Number>, std::vector<codegen::Work>> works_;  // operations, then outputs
 };
 
 }  // namespace

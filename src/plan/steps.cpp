@@ -9,8 +9,10 @@
 #include "codegen/lower.h"
 #include "codegen/spell.h"
 #include "optimize/pipeline.h"
+#include "plan/describe.h"
 #include "plan/explain.h"
 #include "plan/group.h"
+#include "plan/memory.h"
 
 namespace lazuli::plan {
 
@@ -22,34 +24,22 @@ std::size_t count_statements(const codegen::Block& block) {
     return count;
 }
 
-/// Marks each value at the step that reads it last; results of the program never die.
-void find_dying(Steps& steps) {
-    const Program& program = steps.program;
-    std::vector<std::size_t> last(program.size(), 0);
-    std::vector<bool> kept(program.size(), false);
-    for (std::size_t i = 0; i < steps.all.size(); ++i) {
-        for (const ValueRef v : steps.all[i].buffers) {
-            if (!v.is_param()) last[v.index()] = i;
-        }
-    }
-    for (const ProgramResult& result : program.results()) {
-        if (!result.value.is_param()) kept[result.value.index()] = true;
-    }
-    for (const Step& step : steps.all) {
-        for (const ValueRef output : step.outputs) {
-            if (!kept[output.index()])
-                steps.all[last[output.index()]].dying.push_back(
-                    static_cast<std::uint32_t>(output.index()));
-        }
-    }
-}
-
 }  // namespace
 
 Steps make_steps(const Program& program) {
     static const bool verify = env::flag(env::Var::verify);
     Steps out;
-    out.program = optimize::optimize(program, optimize::current_options());
+    optimize::OptimizeOptions options = optimize::current_options();
+    if (keeps_passes()) {
+        options.observe = [&, also = options.observe](const optimize::PassReport& report,
+                                                      const Program& before, const Program& after) {
+            if (also) also(report, before, after);
+            if (report.rewrites > 0)
+                out.passes.push_back({std::string(report.name), report.rewrites,
+                                      report.microseconds, report.rules, before, after});
+        };
+    }
+    out.program = optimize::optimize(program, options);
     // Layers of a model are the same code over other buffers: kernels are named and told apart by
     // what they do.
     std::unordered_map<std::string, std::shared_ptr<const codegen::Kernel>> known;
@@ -57,6 +47,7 @@ Steps make_steps(const Program& program) {
         Step step;
         step.outputs = grouped.group.outputs;
         step.text = group_text(out.program, grouped.group);
+        step.why = std::move(grouped.why);
         if (grouped.opaque) {
             const Operation operation = out.program.operation(step.outputs[0].index());
             for (std::size_t k = 0; k < operation.input_count(); ++k)
@@ -77,7 +68,11 @@ Steps make_steps(const Program& program) {
         out.all.push_back(std::move(step));
     }
     out.kernels = known.size();
-    find_dying(out);
+    plan_memory(out);
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        const Operation operation = program.operation(i);
+        if (operation.def().move == nullptr) out.memory.unplanned += operation.spec().nbytes();
+    }
     return out;
 }
 
@@ -101,23 +96,6 @@ std::size_t Steps::bytes() const {
         before = step.kernel.get();
     }
     return total;
-}
-
-std::vector<std::string> Steps::lines() const {
-    std::vector<std::string> out;
-    for (const Step& step : all) {
-        std::int64_t read = 0;
-        std::int64_t written = 0;
-        for (std::size_t k = 0; k < step.buffers.size(); ++k) {
-            const bool writes = step.kernel != nullptr ? step.kernel->buffers[k].written
-                                                       : k + 1 == step.buffers.size();
-            (writes ? written : read) += program.spec(step.buffers[k]).nbytes();
-        }
-        out.push_back(fmt::format("{}: {} read, {} written: {}",
-                                  step.kernel != nullptr ? step.kernel->name : "own code",
-                                  bytes_text(read), bytes_text(written), step.text));
-    }
-    return out;
 }
 
 }  // namespace lazuli::plan

@@ -7,29 +7,66 @@
 #include <vector>
 
 #include "codegen/lower.h"
+#include "lazuli/prepared.h"
 #include "lazuli/program.h"
 
 namespace lazuli::plan {
 
-/// One launch, and the values that nobody reads behind it.
+/// Where a value is while the plan runs.
+struct Place {
+    enum class Kind : std::uint8_t { param, result, arena };
+    Kind kind = Kind::param;
+    std::int64_t at = 0;  // the parameter's or result's number, or an offset in bytes
+};
+
+/// One launch.
 struct Step {
     std::shared_ptr<const codegen::Kernel> kernel;  // null: an operation that its record evaluates
     std::vector<ValueRef> buffers;                  // one for each of the kernel's
+    std::vector<Place> places;                      // of those
     std::vector<ValueRef> outputs;
-    std::vector<std::uint32_t> dying;  // operations whose values end here
-    codegen::Group group;              // what it computes
-    std::string text;                  // for people
+    // An operand that nobody reads behind this step, and an output that may lie where it does.
+    std::vector<std::pair<ValueRef, ValueRef>> in_place;
+    codegen::Group group;  // what it computes
+    std::string text;      // for people
+    std::string why;       // why its outputs are stored, where they are no results
+
+    /// Whether it writes that one of its buffers.
+    bool writes(std::size_t buffer) const {
+        return kernel != nullptr ? kernel->buffers[buffer].written : buffer + 1 == buffers.size();
+    }
+};
+
+/// The memory that steps need besides parameters and results.
+struct MemoryPlan {
+    std::vector<std::int64_t> offsets;  // of each operation's value in the arena; -1: not there
+    std::int64_t peak = 0;              // bytes of the arena
+    std::int64_t bound = 0;             // the most bytes alive at once: none has a lower peak
+    std::int64_t greedy_peak = 0;       // what orders of packing alone gave
+    std::int64_t recorded_peak = 0;     // the most alive at once, steps in the order of recording
+    std::int64_t unplanned = 0;         // a buffer for every operation that is no movement
+    std::string_view method;            // what found the packing
+};
+
+/// A result that may lie where a parameter does, whose last reader makes it.
+struct Takeover {
+    std::size_t param = 0;
+    std::size_t result = 0;  // among those that are computed
+    std::size_t step = 0;    // which overwrites it
 };
 
 struct Steps {
     Program program;  // optimised
     std::vector<Step> all;
     std::size_t kernels = 0;  // different ones: steps of equal code share one
+    MemoryPlan memory;
+    std::vector<PassInfo> passes;            // that changed something, where they are kept
+    std::vector<Place> results;              // of the program: parameters, or computed here
+    std::vector<std::int64_t> result_bytes;  // one for each that is computed
+    std::vector<Takeover> takeovers;         // each parameter and each result once, by steps
 
     /// About how much memory it takes.
     std::size_t bytes() const;
-    /// One line a step: what is in it, what it reads and writes.
-    std::vector<std::string> lines() const;
 };
 
 /// The steps of a program without composites: optimised, grouped, lowered.

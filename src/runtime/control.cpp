@@ -1,6 +1,5 @@
 #include "runtime/control.h"
 
-#include <algorithm>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -12,7 +11,7 @@
 #include "ops/control.h"
 #include "optimize/pipeline.h"
 #include "plan/cache.h"
-#include "runtime/engine.h"
+#include "runtime/planning.h"
 
 namespace lazuli::runtime {
 
@@ -88,27 +87,49 @@ Binding borrowed(Device device, const HostArray& array) {
 void copy_to(void* to, const Binding& from, const TensorSpec& spec) {
     const auto bytes = static_cast<std::size_t>(spec.nbytes());
     if (bytes > 0)
-        std::memcpy(to, static_cast<const char*>(from.buffer->host_data()) + from.offset, bytes);
+        std::memcpy(to, static_cast<const char*>(Reading(*from.buffer).data()) + from.offset,
+                    bytes);
+}
+
+/// Lets a step compute in the place of what only the loop has: what the step before made.
+void offer(std::span<Binding> params) {
+    static thread_local bool given_away;  // nobody asks: the loop as a whole can be tried again
+    for (Binding& param : params) {
+        const bool own = param.buffer.use_count() == 1 && param.buffer->host_mutable() != nullptr;
+        param.given_away = own ? &given_away : nullptr;
+    }
+}
+void keep(std::span<Binding> params) {
+    for (Binding& param : params) param.given_away = nullptr;
+}
+
+std::shared_ptr<const plan::Plan> plan_of(const Attrs& attrs, int attr, Device device) {
+    // Attributes of programs take a word each and stand first.
+    const std::uint64_t number = attrs.words()[static_cast<std::size_t>(attr)];
+    return body_plans().find(number, attrs.program(attr), device);
 }
 
 /// A body with the operands that it takes.
 class Body {
    public:
     Body(Backend& backend, const EvalArgs& args, int attr)
-        : plan_(body_plans().find(number(args, attr), args.attrs.program(attr), backend.device())),
-          runs_(backend_of(plan_->device)) {}
+        : plan_(plan_of(args.attrs, attr, backend.device())), runs_(backend_of(plan_->device)) {}
 
     std::vector<BufferPtr> run(std::span<const Binding> params) const {
-        return runs_.run(plan_->prepared.get(), params);
+        const Execution::Pause part_of_the_loop;
+        try {
+            return runs_.run(plan_->prepared.get(), params);
+        } catch (const SomeFailed& some) {  // a loop fails as a whole
+            for (const std::exception_ptr& error : some.errors) {
+                if (error != nullptr) std::rethrow_exception(error);
+            }
+            throw;
+        }
     }
     const Program& program() const { return plan_->program; }
     TensorSpec result(std::size_t i) const { return program().spec(program().results()[i].value); }
 
    private:
-    static std::uint64_t number(const EvalArgs& args, int attr) {
-        // Attributes of programs take a word each and stand first.
-        return args.attrs.words()[static_cast<std::size_t>(attr)];
-    }
     std::shared_ptr<const plan::Plan> plan_;
     Backend& runs_;
 };
@@ -117,13 +138,7 @@ class Body {
 std::vector<char*> places(const EvalArgs& args, std::span<const TensorSpec> results) {
     const ops::BundleLayout layout = ops::bundle_layout(results);
     std::vector<char*> out;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        out.push_back(args.result<char>() + layout.offsets[i]);
-        // What lies between results is 0, so that equal bundles have equal bytes.
-        const std::int64_t next = i + 1 < results.size() ? layout.offsets[i + 1] : layout.bytes;
-        const std::int64_t used = results[i].nbytes();
-        std::fill_n(out[i] + used, next - layout.offsets[i] - used, char{0});
-    }
+    for (const std::int64_t offset : layout.offsets) out.push_back(args.result<char>() + offset);
     return out;
 }
 
@@ -163,6 +178,7 @@ void run_loop(Backend& backend, const EvalArgs& args) {
         std::memcpy(counter->host_mutable(), &at, sizeof at);
         for (std::size_t i = 0; i < scanned; ++i)
             params[1 + carried + i].offset = at * step_bytes[i];
+        offer(params);
         std::vector<BufferPtr> made = body.run(params);
         for (std::size_t i = 0; i < carried; ++i) params[1 + i].buffer = std::move(made[i]);
         for (std::size_t i = carried; i < made.size(); ++i) {
@@ -195,9 +211,11 @@ void run_while(Backend& backend, const EvalArgs& args) {
     const std::vector<char*> to = places(args, results);
     std::vector<Binding> params;
     for (const HostArray& input : args.inputs) params.push_back(borrowed(backend.device(), input));
-    while (*static_cast<const bool*>(test.run(params)[0]->host_data())) {
+    while (*static_cast<const bool*>(test.run(params)[0]->address())) {
+        offer(params);
         std::vector<BufferPtr> made = body.run(params);
         for (std::size_t i = 0; i < made.size(); ++i) params[i].buffer = std::move(made[i]);
+        keep(params);
     }
     for (std::size_t i = 0; i < results.size(); ++i) copy_to(to[i], params[i], results[i]);
 }
@@ -206,6 +224,12 @@ void run_while(Backend& backend, const EvalArgs& args) {
 
 bool is_control(const OpDef& op) {
     return !op.attrs.empty() && op.attrs[0].kind == AttrKind::program;
+}
+
+void plan_bodies(const Operation& operation, Device device) {
+    const std::vector<AttrDef>& attrs = operation.def().attrs;
+    for (std::size_t i = 0; i < attrs.size() && attrs[i].kind == AttrKind::program; ++i)
+        (void)plan_of(operation.attrs(), static_cast<int>(i), device);
 }
 
 void run_control(Backend& backend, const EvalArgs& args) {

@@ -10,6 +10,9 @@ namespace lazuli::runtime {
 /// Whether the op has bodies of its own.
 bool is_control(const OpDef& op);
 
+/// Plans the bodies of a loop or condition: what cannot be planned says so before anything runs.
+void plan_bodies(const Operation& operation, Device device);
+
 /// Runs a loop or condition, into the bundle of its results.
 void run_control(Backend& backend, const EvalArgs& args);
 

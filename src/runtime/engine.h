@@ -1,21 +1,11 @@
 #pragma once
 
-// The engine: captures a graph, finds or makes its plan, runs it, and hands the results to the
-// nodes.
-
-#include <memory>
+// The table by which recording calls down to whoever computes.
 
 #include "ir/engine.h"
 #include "lazuli/program.h"
 
-namespace lazuli::plan {
-struct Plan;
-}
-
 namespace lazuli::runtime {
-
-/// Plans a program for a device, by the policies that hold on this thread.
-std::shared_ptr<const plan::Plan> make_plan(const Program& program, Device device);
 
 /// Makes the built-in backends known, once.
 void ensure_builtin_backends();

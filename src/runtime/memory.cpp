@@ -10,13 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/env.h"
 #include "ir/arena.h"
+#include "ir/text.h"
 #include "lazuli/error.h"
+#include "lazuli/memory.h"
+#include "runtime/workspace.h"
 
 namespace lazuli {
 
@@ -25,18 +29,39 @@ namespace runtime {
 namespace {
 
 std::atomic<std::uint64_t> live_bytes{0};
+std::atomic<std::uint64_t> peak_bytes{0};
 std::atomic<std::uint64_t> flushed_at{
     0};  // live bytes when pending work was last told to be evaluated
 
 constexpr std::size_t kAlignment = 64;
 
-std::uint64_t machine_memory() {
-    const long pages = sysconf(_SC_PHYS_PAGES);
-    const long page = sysconf(_SC_PAGE_SIZE);
-    return pages > 0 && page > 0
-               ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
-               : UINT64_MAX;
+// ---- bounds
+
+struct Limits {
+    std::atomic<std::uint64_t> memory;
+    std::atomic<std::uint64_t> cache;
+};
+
+std::uint64_t or_machine(std::uint64_t bytes) { return bytes != 0 ? bytes : machine_memory(); }
+
+Limits& limits() {
+    static Limits& l = *[] {
+        const std::uint64_t memory =
+            or_machine(static_cast<std::uint64_t>(env::integer(env::Var::memory_limit)));
+        const std::uint64_t cache =
+            env::text(env::Var::cache_limit).empty()
+                ? memory / 4
+                : static_cast<std::uint64_t>(env::integer(env::Var::cache_limit));
+        return new Limits{memory, cache};
+    }();
+    return l;
 }
+
+std::string text_of(std::uint64_t bytes) {
+    return ir::bytes_text(static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, INT64_MAX)));
+}
+
+// ---- blocks
 
 // Blocks from here on are pages of their own, and kept when they are given back: the system hands
 // out zeroed pages, and touching those for the first time costs more than most kernels.
@@ -68,27 +93,20 @@ class Spare {
             const std::scoped_lock lock(mutex_);
             blocks_.insert(blocks_.begin(), {memory, bytes});
             held_ += bytes;
-            while (held_ > limit() || blocks_.size() > kMost) {
-                held_ -= blocks_.back().bytes;
-                dropped.push_back(blocks_.back());
-                blocks_.pop_back();
-            }
+            take_beyond(cache_limit(), dropped);
         }
         release(dropped);
     }
-    std::size_t held() {
-        const std::scoped_lock lock(mutex_);
-        return held_;
-    }
-    void clear() {
+    /// Gives back the oldest, down to that many bytes.
+    void shrink(std::uint64_t bytes) {
         std::vector<Piece> dropped;
         {
             const std::scoped_lock lock(mutex_);
-            dropped.swap(blocks_);
-            held_ = 0;
+            take_beyond(bytes, dropped);
         }
         release(dropped);
     }
+    std::size_t held() const { return held_.load(std::memory_order_relaxed); }
 
    private:
     struct Piece {
@@ -96,14 +114,20 @@ class Spare {
         std::size_t bytes;
     };
     static constexpr std::size_t kMost = 256;
-    static std::size_t limit() { return std::min<std::uint64_t>(memory_limit() / 4, 4ULL << 30); }
+    void take_beyond(std::uint64_t bytes, std::vector<Piece>& dropped) {
+        while (held_ > bytes || blocks_.size() > kMost) {
+            held_ -= blocks_.back().bytes;
+            dropped.push_back(blocks_.back());
+            blocks_.pop_back();
+        }
+    }
     static void release(const std::vector<Piece>& pieces) {
         for (const Piece& piece : pieces) munmap(piece.memory, piece.bytes);
     }
 
     std::mutex mutex_;
     std::vector<Piece> blocks_;
-    std::size_t held_ = 0;
+    std::atomic<std::size_t> held_ = 0;
 };
 
 Spare& spare() {
@@ -131,7 +155,7 @@ class Block {
         if (raw_ != nullptr) return;
         raw_ = map(large_);
         if (raw_ != nullptr) return;
-        spare().clear();  // what is kept may be what is lacking
+        drop_spare_memory();  // what is kept may be what is lacking
         raw_ = map(large_);
     }
     Block(Block&& other) noexcept
@@ -149,6 +173,9 @@ class Block {
         const auto at = reinterpret_cast<std::uintptr_t>(raw_);
         return static_cast<std::byte*>(raw_) + (kAlignment - at % kAlignment) % kAlignment;
     }
+
+    /// Gives the pages back to the system; false where it has none of its own.
+    bool discard() const { return large_ != 0 && madvise(raw_, large_, MADV_DONTNEED) == 0; }
 
    private:
     static void* map(std::size_t bytes) {
@@ -171,29 +198,83 @@ class HostBuffer final : public Buffer {
    public:
     HostBuffer(Device device, std::size_t bytes, std::size_t held, Block block)
         : Buffer(device, bytes), held_(held), block_(std::move(block)), data_(block_.data()) {}
-    ~HostBuffer() override { live_bytes.fetch_sub(held_, std::memory_order_relaxed); }
-    const void* host_data() const override { return data_; }
-    void* host_mutable() override { return data_; }
+    ~HostBuffer() override {
+        if (!restore_) give_bytes(held_);
+    }
+    const void* host_data() const override {
+        // Nobody knows how long it is read.
+        if (!exposed_.load(std::memory_order_relaxed)) exposed_.store(true);
+        return const_cast<HostBuffer*>(this)->host_mutable();
+    }
+    void* host_mutable() override {
+        bring_back();
+        return data_;
+    }
+    const void* address() const override { return data_; }
+    void bring_back() override {
+        if (!may_release()) return;
+        const std::scoped_lock lock(content_);
+        if (!restore_) return;
+        restore_(data_);
+        restore_ = nullptr;
+        live_bytes.fetch_add(held_, std::memory_order_relaxed);
+    }
+    void release(std::function<void(void*)> restore) override {
+        if (!may_release()) return;
+        const std::scoped_lock lock(content_);
+        if (exposed_.load() || readers() > 1 || restore_ || !block_.discard()) return;
+        restore_ = std::move(restore);
+        give_bytes(held_);
+    }
 
    private:
     std::size_t held_;
     Block block_;
     void* data_;
+    mutable std::atomic<bool> exposed_{false};  // somebody has the address for good
+    std::mutex content_;
+    std::function<void(void*)> restore_;  // where there is one, the content is not
 };
 
 }  // namespace
 
-void drop_spare_memory() { spare().clear(); }
+std::uint64_t machine_memory() {
+    static const std::uint64_t bytes = [] {
+        const long pages = sysconf(_SC_PHYS_PAGES);
+        const long page = sysconf(_SC_PAGE_SIZE);
+        return pages > 0 && page > 0
+                   ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
+                   : std::uint64_t{1} << 40;
+    }();
+    return bytes;
+}
+
+void drop_spare_memory() {
+    spare().shrink(0);
+    trim_arenas();
+}
 
 std::uint64_t buffer_bytes() { return live_bytes.load(std::memory_order_relaxed); }
+std::uint64_t memory_limit() { return limits().memory.load(std::memory_order_relaxed); }
+std::uint64_t cache_limit() { return limits().cache.load(std::memory_order_relaxed); }
 
-std::uint64_t memory_limit() {
-    static const std::uint64_t limit = [] {
-        const auto set = static_cast<std::uint64_t>(env::integer(env::Var::memory_limit));
-        return set != 0 ? set : machine_memory();
-    }();
-    return limit;
+void take_bytes(std::uint64_t bytes) {
+    const std::uint64_t before = live_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    const std::uint64_t limit = memory_limit();
+    if (bytes > limit || before > limit - bytes) {
+        give_bytes(bytes);
+        throw OutOfMemory(fmt::format("out of memory: {} asked for, {} of {} in use",
+                                      text_of(bytes), text_of(before), text_of(limit)),
+                          bytes, limit, {bytes});
+    }
+    const std::uint64_t now = before + bytes;
+    if (spare().held() + idle_arena_bytes() > limit - now) drop_spare_memory();
+    std::uint64_t peak = peak_bytes.load(std::memory_order_relaxed);
+    while (now > peak && !peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
 }
+
+void give_bytes(std::uint64_t bytes) { live_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
 
 void note_growth() {
     static const auto bound = static_cast<std::uint64_t>(env::integer(env::Var::flush_bytes));
@@ -214,9 +295,24 @@ void note_growth() {
 
 MemoryStats memory_stats() {
     return {.bytes = runtime::buffer_bytes(),
+            .peak = runtime::peak_bytes.load(std::memory_order_relaxed),
+            .spare = runtime::spare().held() + runtime::idle_arena_bytes(),
             .limit = runtime::memory_limit(),
-            .spare = runtime::spare().held()};
+            .cache_limit = runtime::cache_limit()};
 }
+
+std::uint64_t set_memory_limit(std::uint64_t bytes) {
+    return runtime::limits().memory.exchange(runtime::or_machine(bytes));
+}
+
+std::uint64_t set_cache_limit(std::uint64_t bytes) {
+    const std::uint64_t before = runtime::limits().cache.exchange(bytes);
+    runtime::spare().shrink(bytes);
+    runtime::trim_arenas(bytes);
+    return before;
+}
+
+void reset_peak_memory() { runtime::peak_bytes.store(runtime::buffer_bytes()); }
 
 std::shared_ptr<Buffer> Buffer::kept(std::uint64_t key) const {
     const std::scoped_lock lock(keeping_);
@@ -240,20 +336,15 @@ BufferPtr allocate_host(Device device, std::size_t bytes) {
         throw OutOfMemory("a buffer of that size cannot exist", bytes, memory_limit(), {bytes});
     const std::size_t held =
         (bytes + kAlignment - 1) / kAlignment * kAlignment + (bytes == 0 ? kAlignment : 0);
-    const std::uint64_t before = live_bytes.fetch_add(held, std::memory_order_relaxed);
-    const auto refuse = [&] {
-        live_bytes.fetch_sub(held, std::memory_order_relaxed);
-        throw OutOfMemory(fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes,
-                                      before, memory_limit()),
-                          bytes, memory_limit(), {bytes});
-    };
-    if (before + held > memory_limit()) refuse();
-    Block block(held);
-    if (block.data() == nullptr) refuse();
+    take_bytes(held);
     try {
+        Block block(held);
+        if (block.data() == nullptr)
+            throw OutOfMemory(fmt::format("out of memory: the system has no {}", text_of(held)),
+                              bytes, memory_limit(), {bytes});
         return std::make_shared<HostBuffer>(device, bytes, held, std::move(block));
     } catch (...) {
-        live_bytes.fetch_sub(held, std::memory_order_relaxed);
+        give_bytes(held);
         throw;
     }
 }

@@ -45,10 +45,21 @@ int granted_by_cgroup() {
     return kUnlimited;
 }
 
+/// Those that the process may use, as the first thread that asked might; none where that is
+/// unknown.
+const cpu_set_t& allowed() {
+    static const cpu_set_t set = [] {
+        cpu_set_t found;
+        CPU_ZERO(&found);
+        if (sched_getaffinity(0, sizeof found, &found) != 0) CPU_ZERO(&found);
+        return found;
+    }();
+    return set;
+}
+
 int processors() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int count = CPU_COUNT(&allowed());
+    return count > 0 ? count : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 struct Job {
@@ -61,8 +72,7 @@ struct Job {
 class Pool {
    public:
     explicit Pool(int threads) {
-        CPU_ZERO(&allowed_);
-        if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
+        workers_.reserve(static_cast<std::size_t>(std::max(threads, 1)));
         try {
             for (int i = 1; i < threads; ++i) {
                 std::thread worker([this] { serve(); });
@@ -105,16 +115,9 @@ class Pool {
    private:
     static constexpr int kSpins = 5'000;  // about 0.2 ms
 
-    /// Keeps workers off the processor that the caller is on. Left alone, a worker that is woken
-    /// may be put there: virtual machines take an idle processor for one that is not to be had.
-    /// It would then wait for the caller, and not work beside it.
     void leave_to_caller(int processor) {
         caller_at_ = processor;
-        cpu_set_t others = allowed_;
-        if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(processor, &others);
-        if (CPU_COUNT(&others) == 0) return;
-        for (const pthread_t worker : workers_)
-            (void)pthread_setaffinity_np(worker, sizeof others, &others);
+        for (const pthread_t worker : workers_) keep_off(worker, processor);
     }
 
     void work() {
@@ -162,7 +165,6 @@ class Pool {
     static constexpr std::uint64_t kCount = kClosed - 1;
 
     std::vector<pthread_t> workers_;
-    cpu_set_t allowed_;
     int caller_at_ = -1;
 
     Job job_;
@@ -198,6 +200,12 @@ Pool& pool() {
 thread_local bool inside = false;
 
 }  // namespace
+
+void keep_off(pthread_t thread, int processor) {
+    cpu_set_t others = allowed();
+    if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(processor, &others);
+    if (CPU_COUNT(&others) > 0) (void)pthread_setaffinity_np(thread, sizeof others, &others);
+}
 
 int thread_count() {
     static const int count = [] {

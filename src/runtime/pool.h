@@ -2,6 +2,8 @@
 
 // The threads that kernels run on: one set for the process, made when it is first needed.
 
+#include <pthread.h>
+
 #include <cstdint>
 
 namespace lazuli::runtime {
@@ -17,5 +19,10 @@ int thread_count();
 /// begins.
 void share_out(std::int64_t steps, std::int64_t grain,
                void (*body)(void* data, std::int64_t begin, std::int64_t end), void* data);
+
+/// Keeps a thread off a processor, where there are others. Left alone, a thread that is woken may
+/// be put where the one is that woke it: virtual machines take an idle processor for one that is
+/// not to be had. It would then wait for that one, and not work beside it.
+void keep_off(pthread_t thread, int processor);
 
 }  // namespace lazuli::runtime

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lazuli/functional.h"
 #include "lazuli/lazuli.h"
 
 namespace lazuli {
@@ -182,7 +183,7 @@ TEST_P(Control, ErrorsSpeak) {
         "loop: 1 values are carried, and the body returns 0");
     EXPECT_EQ(
         message([&] { cond(x > 0.0, [&] { return Tensors{x}; }, [&] { return Tensors{x}; }); }),
-        "cond: the condition is bool[], given bool[2]");
+        "cond: the condition: bool[] wanted, bool[2] given");
     EXPECT_EQ(message([&] {
                   cond(Tensor(true), [&] { return Tensors{x}; }, [&] { return Tensors{x.sum()}; });
               }),
@@ -191,7 +192,12 @@ TEST_P(Control, ErrorsSpeak) {
                   scan_loop({}, {ones({2, 3}), ones({3, 3})},
                             [](const Tensors&, const Tensors&) { return Looped{}; });
               }),
-              "scan_loop: first axes of one length are needed, f32[3, 3] is among them");
+              "scan_loop: first axes of one length are needed, given f32[2, 3], f32[3, 3]");
+    const auto wider = [](const Tensor&, const Tensors& now) { return Looped{{now[0].cast(f64)}}; };
+    EXPECT_THROW(loop(3, {x}, wider), DTypeError);
+    const auto one = [&] { return Tensors{x}; };
+    EXPECT_THROW(cond(Tensor(1.0F), one, one), DTypeError);
+    EXPECT_THROW(cond(Tensor(true), one, [&] { return Tensors{x, x}; }), ArgumentError);
     const std::string inside = message([&] {
         loop(3, {x}, [](const Tensor&, const Tensors& now) {
             (void)now[0].to_vector<float>();
@@ -199,6 +205,19 @@ TEST_P(Control, ErrorsSpeak) {
         });
     });
     EXPECT_NE(inside.find("has no value while that is recorded"), std::string::npos) << inside;
+}
+
+TEST(ControlPlans, WhatCannotBePlannedCanBeTriedAgain) {
+    const Device cpu("cpu");
+    const Tensor x = full({4, 4}, 0.5, {f64, cpu});
+    const auto [carried, stacked] = loop(
+        2, {x}, [](const Tensor&, const auto& now) { return Looped{{now[0].matmul(now[0])}}; });
+    {
+        using functional::Policy;
+        const functional::PolicyScope scope("dot_general", Policy::force("onednn"));
+        EXPECT_THROW(carried[0].eval(), ArgumentError);
+    }
+    EXPECT_EQ(carried[0].to_vector<double>(), std::vector<double>(16, 4.0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Control, testing::Values("reference", "interpreter", "cpu"));

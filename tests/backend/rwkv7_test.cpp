@@ -151,6 +151,11 @@ TEST(Rwkv7, ChannelMixAndTheSmallFormulas) {
     const Tensor half{0.5F, 0.5F};
     EXPECT_THAT(token_shift(x, state, half, runs).to_vector<float>(), ElementsAre(5.5, 11, 2, 3));
     EXPECT_THAT(shift_state(x, state, runs).to_vector<float>(), ElementsAre(3, 4));
+    for (const Tensor& wrong : {Tensor{{-1, 0, 2}}, Tensor{{1, 0, 2}}, Tensor{{0, -1, 2}},
+                                Tensor{{0, 1, 2}}, Tensor{{0, 0, -1}}}) {
+        EXPECT_THROW(token_shift(x, state, half, wrong).eval(), ExecutionError);
+        EXPECT_THROW(shift_state(x, state, wrong).eval(), ExecutionError);
+    }
     const Tensor first{{1.F, 0.F}, {-1.F, 0.F}};
     const Tensor value{{1.F, 1.F}};
     EXPECT_THAT(channel_mix_v7(x, state, half, first, value, runs).to_vector<float>(),

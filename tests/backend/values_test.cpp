@@ -71,6 +71,8 @@ TEST(Values, Factories) {
     EXPECT_THAT(full({2}, 2.5).to_vector<float>(), ElementsAre(2.5, 2.5));
     EXPECT_THAT(full_like(zeros({2}, i8), 3).to_vector<std::int8_t>(), ElementsAre(3, 3));
     EXPECT_EQ(full({}, true).dtype(), DType::boolean);
+    EXPECT_THROW(full({2}, 300, u8), ArgumentError);
+    EXPECT_THROW(full({2}, std::complex<double>(0, 2), f32), DTypeError);
     EXPECT_EQ(empty({0, 3}).to_vector<float>().size(), 0U);
     EXPECT_THROW(zeros({1LL << 50}).eval(), OutOfMemory);
 }

@@ -104,11 +104,12 @@ TEST(Views, OfAnEvaluatedBaseAreNotDeep) {
 TEST(Views, ATensorExplainsItself) {
     const Tensor x = (counting({4, 8}).cast(f32) + 0).eval();
     const Tensor y = x.permute({1, 0}).softmax();
-    EXPECT_EQ(y.explain(),
-              "cache: miss, these operations were not planned before\n"
-              "6 operations in 1 kernel; 128 B read, 128 B written\n"
-              "  kernel  reads  writes  operations\n"
-              "  k0      128 B   128 B  view, max, sub, exp, sum, div -> %5 f32[8, 4]\n");
+    EXPECT_EQ(
+        y.explain(),
+        "cache: miss, these operations were not planned before\n"
+        "8 operations in 1 kernel; 128 B read, 128 B written\n"
+        "  kernel  reads  writes  operations\n"
+        "  k0      128 B   128 B  view, max, sub, exp, sum, constant, div, mul -> %7 f32[8, 4]\n");
     EXPECT_FALSE(y.is_materialized());
     (void)x.permute({1, 0}).softmax().eval();
     EXPECT_TRUE(y.explain().starts_with("cache: hit, the plan is there\n"));
@@ -205,7 +206,13 @@ TEST(Views, ErrorsSayBothShapes) {
         message([&] { (void)x.pad({-3, 0}, {0, 0}); }),
         "pad: [-3, 0] before and [0, 0] behind [2, 3]: more than all of dimension 0 is taken away");
     EXPECT_EQ(message([&] { (void)x.unfold(1, 4); }),
-              "unfold: windows of 4 every 1 along dimension 1 of [2, 3]");
+              "unfold: a window of 4 does not fit axis 1 of [2, 3], which has 3 elements");
+    EXPECT_EQ(message([&] { (void)x.unfold(1, 2, 0); }),
+              "unfold: size 2 must be at least 0 and step 0 at least 1 (axis 1 of [2, 3])");
+    EXPECT_EQ(message([&] { (void)x.repeat(-1, 0); }),
+              "repeat: the count -1 must be at least 0 (axis 0 of [2, 3])");
+    EXPECT_EQ(message([&] { (void)x.tile({2, -1}); }),
+              "tile: [2, -1] times [2, 3]: the count -1 must be at least 0");
     EXPECT_EQ(message([&] { (void)x(5); }),
               "index [5] of i64[2, 3]: position 5 is outside dimension 0 of size 2");
     EXPECT_EQ(message([&] { (void)x(0, 0, 0); }),

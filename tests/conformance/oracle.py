@@ -60,7 +60,7 @@ EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
 STORED = {"nextafter"}  # formulas that want the numbers as they are stored
 REAL_PART = {"abs", "real", "imag", "var", "std"}
 EXACT_IF_REAL = {"mul", "div", "sqrt", "abs"}
-SUMS = {"sum", "mean", "dot_general", "convolution", "prod", "cumsum", "cumprod", "scatter"}
+SUMS = {"sum", "mean", "dot_general", "einsum", "convolution", "prod", "cumsum", "cumprod", "scatter"}
 PICKING = {"take_along_axis", "scatter", "dynamic_slice", "dynamic_update_slice"}  # positions are the last operand
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "any", "all",
                "random_bernoulli"}

@@ -116,6 +116,11 @@ def box(x, starts, sizes, steps):
     return x
 
 
+def popcount(x):
+    """numpy has it since 2.0."""
+    return np.vectorize(lambda v: bin(abs(int(v))).count("1"), otypes=[np.uint8])(x)
+
+
 def dot_general(a, b, lhs_contract, rhs_contract, lhs_batch, rhs_batch):
     left, right = [None] * a.ndim, [None] * b.ndim
     fresh = iter(range(52))
@@ -614,6 +619,7 @@ FORMULAS = {
     "slice": lambda i, a, w: box(i[0], *a),
     "concat": lambda i, a, w: np.concatenate(i, axis=a[0]),
     "dot_general": lambda i, a, w: dot_general(*i, *a),
+    "einsum": lambda i, a, w: np.einsum(a[0], *i),
     "iota": lambda i, a, w: iota(a[0], *w),
     "gather": lambda i, a, w: gather(*i, a[0]),
     "cumsum": lambda i, a, w: scanned(summed(i[0]), *a, np.add),
@@ -654,7 +660,7 @@ FORMULAS.update({
     "nextafter": lambda i, a, w: nextafter(*i),
     "fmax": lambda i, a, w: number_first(maximum, *i),
     "fmin": lambda i, a, w: number_first(minimum, *i),
-    "popcount": lambda i, a, w: np.bitwise_count(i[0]),
+    "popcount": lambda i, a, w: popcount(i[0]),
     "clamp": lambda i, a, w: minimum(maximum(i[0], i[1]), i[2]),
     "real": lambda i, a, w: np.real(i[0]),
     "imag": lambda i, a, w: np.imag(i[0]),
@@ -683,6 +689,7 @@ NOISE = {
     "cumprod": lambda i, a: scanned(np.abs(i[0]), *a, np.multiply),
     "scatter": lambda i, a: scatter(np.abs(i[0]), np.abs(i[1]), i[2], *a),
     "dot_general": lambda i, a: dot_general(np.abs(i[0]), np.abs(i[1]), *a),
+    "einsum": lambda i, a: np.einsum(a[0], *(np.abs(x) for x in i)),
     "convolution": lambda i, a: convolution(np.abs(i[0]), np.abs(i[1]), *a),
     "attention": lambda i, a: np.matmul(np.ones_like(np.matmul(i[0], np.swapaxes(i[1], -1, -2))), np.abs(i[2])),
     "lora": lambda i, a: np.matmul(np.abs(i[0]), np.abs(i[1]) + np.matmul(np.abs(i[2]), np.abs(i[3])) * abs(a[0])),

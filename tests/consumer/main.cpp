@@ -190,8 +190,8 @@ int main() {
     // The installed compiler of kernels is found.
     Backend& cpu = backend_of(Device("cpu"));
     const auto prepared = cpu.prepare(capture(Tensor{1.0, 2.0, 3.0}.tanh()));
-    for (const std::string& line : cpu.kernel_lines(prepared.get()))
-        expect(line.find("interpreted") == std::string::npos, line.c_str());
+    for (const KernelInfo& kernel : cpu.info(prepared.get(), false).kernels)
+        expect(kernel.how.find("interpreted") == std::string::npos, kernel.how.c_str());
 #endif
     std::printf("%s\n", failures == 0 ? "the consumer is content" : "the consumer is NOT content");
     return failures == 0 ? 0 : 1;

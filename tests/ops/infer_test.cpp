@@ -26,12 +26,15 @@ TEST(Infer, Elementwise) {
     EXPECT_EQ(result("add", {{f32, {2}}, {f16, {2}}}),
               "add: operands have different types: f32[2] and f16[2]");
     EXPECT_EQ(result("add", {{DType::boolean, {2}}, {DType::boolean, {2}}}),
-              "add: does not take bool[2]");
+              "add: does not take bool[2], bool[2] (takes i8, i16, i32, i64, u8, u16, u32, u64, "
+              "f16, bf16, f32, f64, c64, c128)");
     EXPECT_EQ(result("add", {{f32, {2}}}), "add: takes 2 operands, 1 given");
     EXPECT_EQ(result("abs", {{c64, {2}}}), "f32[2]");
     EXPECT_EQ(result("abs", {{c128, {2}}}), "f64[2]");
     EXPECT_EQ(result("lt", {{i8, {2}}, {i8, {2}}}), "bool[2]");
-    EXPECT_EQ(result("lt", {{c64, {2}}, {c64, {2}}}), "lt: does not take c64[2]");
+    EXPECT_EQ(result("lt", {{c64, {2}}, {c64, {2}}}),
+              "lt: does not take c64[2], c64[2] (takes bool, i8, i16, i32, i64, u8, u16, u32, u64, "
+              "f16, bf16, f32, f64)");
     EXPECT_EQ(result("select", {{DType::boolean, {2, 1}}, {i8, {3}}, {i8, {}}}), "i8[2, 3]");
     EXPECT_EQ(result("select", {{f32, {2}}, {i8, {2}}, {i8, {2}}}),
               "select: the condition is f32[2], not bool");
@@ -54,7 +57,8 @@ TEST(Infer, Reduction) {
     EXPECT_EQ(result("sum", {{f32, {2, 3}}}, {Ints{1, 0}, false}),
               "sum: axes [1, 0] are not ascending");
     EXPECT_EQ(result("argmax", {{f32, {2, 3}}}, {Ints{1}, false}), "i64[2]");
-    EXPECT_EQ(result("mean", {{i32, {2}}}, {Ints{0}, false}), "mean: does not take i32[2]");
+    EXPECT_EQ(result("mean", {{i32, {2}}}, {Ints{0}, false}),
+              "mean: does not take i32[2] (takes f16, bf16, f32, f64, c64, c128)");
 }
 
 TEST(Infer, MoreReductions) {
@@ -66,20 +70,24 @@ TEST(Infer, MoreReductions) {
     EXPECT_EQ(result("any", {{c64, {2, 3}}}, {Ints{1}, false}), "bool[2]");
     EXPECT_EQ(result("all", {{f32, {0, 3}}}, {Ints{0}, false}), "bool[3]");
     EXPECT_EQ(result("var", {{c64, {2, 3}}}, {Ints{1}, false, 0.0}), "f32[2]");
-    EXPECT_EQ(result("std", {{i8, {2}}}, {Ints{0}, false, 0.0}), "std: does not take i8[2]");
+    EXPECT_EQ(result("std", {{i8, {2}}}, {Ints{0}, false, 0.0}),
+              "std: does not take i8[2] (takes f16, bf16, f32, f64, c64, c128)");
     EXPECT_EQ(result("logsumexp", {{c64, {2}}}, {Ints{0}, false}),
-              "logsumexp: does not take c64[2]");
+              "logsumexp: does not take c64[2] (takes f16, bf16, f32, f64)");
     EXPECT_EQ(result("count_nonzero", {{f16, {2, 3}}}, {Ints{0}, true}), "i64[1, 3]");
 }
 
 TEST(Infer, MoreElementwise) {
     EXPECT_EQ(result("popcount", {{i64, {2}}}), "u8[2]");
-    EXPECT_EQ(result("popcount", {{f32, {2}}}), "popcount: does not take f32[2]");
+    EXPECT_EQ(result("popcount", {{f32, {2}}}),
+              "popcount: does not take f32[2] (takes i8, i16, i32, i64, u8, u16, u32, u64)");
     EXPECT_EQ(result("real", {{c128, {2}}}), "f64[2]");
     EXPECT_EQ(result("imag", {{DType::boolean, {2}}}), "bool[2]");
     EXPECT_EQ(result("conj", {{c64, {2}}}), "c64[2]");
     EXPECT_EQ(result("clamp", {{i8, {2, 1}}, {i8, {3}}, {i8, {}}}), "i8[2, 3]");
-    EXPECT_EQ(result("clamp", {{c64, {2}}, {c64, {}}, {c64, {}}}), "clamp: does not take c64[]");
+    EXPECT_EQ(result("clamp", {{c64, {2}}, {c64, {}}, {c64, {}}}),
+              "clamp: does not take c64[2], c64[], c64[] (takes i8, i16, i32, i64, u8, u16, u32, "
+              "u64, f16, bf16, f32, f64)");
     EXPECT_EQ(result("fmod", {{i32, {2}}, {i32, {2}}}), "i32[2]");
 }
 
@@ -126,13 +134,16 @@ TEST(Infer, Movement) {
     EXPECT_EQ(result("slice", {{f32, {5}}}, {Ints{4}, Ints{4}, Ints{-2}}),
               "slice: starts [4], sizes [4], steps [-2] of [5]: dimension 0 is left");
     EXPECT_EQ(result("slice", {{f32, {5}}}, {Ints{0}, Ints{2}, Ints{0}}),
-              "slice: starts [0], sizes [2], steps [0] of [5]: a step is 0");
+              "slice: step 0 in dimension 0 of [5] (steps [0])");
     EXPECT_EQ(
         result("slice", {{f32, {5}}}, {Ints{0}, Ints{2}, Ints{INT64_MAX}}),
         "slice: starts [0], sizes [2], steps [9223372036854775807] of [5]: dimension 0 is left");
     EXPECT_EQ(result("concat", {{f32, {2, 3}}, {f32, {2, 1}}}, {std::int64_t{1}}), "f32[2, 4]");
-    EXPECT_EQ(result("concat", {{f32, {2, 3}}, {f32, {1, 3}}}, {std::int64_t{1}}),
-              "concat: f32[2, 3] and f32[1, 3] differ in a dimension other than axis 1");
+    EXPECT_EQ(
+        result("concat", {{f32, {2, 3}}, {f32, {1, 3}}}, {std::int64_t{1}}),
+        "concat: f32[2, 3] and f32[1, 3] differ in dimension 0 (2 vs 1), which is not axis 1");
+    EXPECT_EQ(result("concat", {{f32, {2, 3}}, {f32, {2}}}, {std::int64_t{0}}),
+              "concat: f32[2, 3] and f32[2] differ in rank (2 vs 1)");
     EXPECT_EQ(result("concat", {{f32, {}}}, {std::int64_t{0}}),
               "concat: axis 0 is out of range for [] (rank 0)");
 }
@@ -154,7 +165,7 @@ TEST(Infer, Contraction) {
     EXPECT_EQ(result("matmul", {{f32, {3}}, {f32, {3}}}, none), "f32[]");
     EXPECT_EQ(result("matmul", {{f32, {2, 1, 4, 3}}, {f32, {5, 3, 2}}}, none), "f32[2, 5, 4, 2]");
     EXPECT_EQ(result("matmul", {{f32, {2, 4, 3}}, {f32, {5, 3, 2}}}, none),
-              "matmul: shapes do not broadcast: [2] and [5] (dimension 0: 2 vs 5)");
+              "matmul: batches do not broadcast: [2, 4, 3], [5, 3, 2] ([2] and [5])");
     EXPECT_EQ(result("matmul", {{f32, {}}, {f32, {3}}}, none),
               "matmul: needs at least one dimension each: [] @ [3]");
     EXPECT_EQ(result("matmul", {{f32, {3}}, {f32, {3}}}, {std::string("swish")}),
@@ -162,18 +173,22 @@ TEST(Infer, Contraction) {
     EXPECT_EQ(result("matmul", {{i32, {3}}, {i32, {3}}}, {std::string("gelu")}),
               "matmul: the activation gelu does not take i32[3]");
     EXPECT_EQ(result("matmul_bias", {{f32, {2, 3}}, {f32, {3, 4}}, {f32, {5}}}, none),
-              "matmul_bias: shapes do not broadcast: [2, 4] and [5] (dimension 1: 4 vs 5)");
+              "matmul_bias: the bias [5] does not broadcast to the product [2, 4] of [2, 3] @ [3, "
+              "4]");
     EXPECT_EQ(result("matmul_bias", {{f32, {2, 3}}, {f32, {3, 4}}, {f32, {7, 2, 4}}}, none),
-              "matmul_bias: the bias [7, 2, 4] does not broadcast to the product [2, 4]");
-    EXPECT_EQ(
-        result("layer_norm", {{f32, {2, 3}}, {f32, {3}}, {f32, {2}}}, {1e-5}),
-        "layer_norm: weight and bias have the size of the last axis, [3]; given [2] for [2, 3]");
+              "matmul_bias: the bias [7, 2, 4] does not broadcast to the product [2, 4] of [2, 3] "
+              "@ [3, 4]");
+    EXPECT_EQ(result("layer_norm", {{f32, {2, 3}}, {f32, {3}}, {f32, {2}}}, {1e-5}),
+              "layer_norm: the bias has the size of the last axis, [3]; given [2] for [2, 3]");
+    EXPECT_EQ(result("lora", {{f32, {2, 6}}, {f32, {6, 4}}, {f32, {6, 2}}, {f32, {3, 4}}}, {1.0}),
+              "lora: needs x of [..., k], w of [k, n], a of [k, rank] and b of [rank, n]: f32[2, "
+              "6], f32[6, 4], f32[6, 2], f32[3, 4]");
 }
 
 TEST(Infer, IndexAndRandom) {
     EXPECT_EQ(result("gather", {{f16, {4, 3}}, {i32, {2, 2}}}, {std::int64_t{0}}), "f16[2, 2, 3]");
     EXPECT_EQ(result("gather", {{f16, {4, 3}}, {f32, {2}}}, {std::int64_t{0}}),
-              "gather: does not take f32[2]");
+              "gather: does not take f32[2] (takes i8, i16, i32, i64, u8, u16, u32, u64)");
     EXPECT_EQ(result("gather", {{f16, {4, 3}}, {i32, {2}}}, {std::int64_t{2}}),
               "gather: axis 2 is out of range for [4, 3] (rank 2)");
     TensorSpec wanted{f32, {2}};
@@ -181,7 +196,7 @@ TEST(Infer, IndexAndRandom) {
     EXPECT_EQ(result("random_uniform", {{u64, {2}}}, {}, &wanted),
               "random_uniform: a key is one number, u64[], not u64[2]");
     EXPECT_EQ(result("random_uniform", {{i64, {}}}, {}, &wanted),
-              "random_uniform: does not take i64[]");
+              "random_uniform: does not take i64[] (takes u64)");
     wanted.dtype = i32;
     EXPECT_EQ(result("random_uniform", {{u64, {}}}, {}, &wanted),
               "random_uniform: does not make i32[2]");

@@ -24,7 +24,8 @@ constexpr std::int64_t operator""_i(unsigned long long v) { return static_cast<s
 
 TEST(InferNetworks, Activations) {
     EXPECT_EQ(result("silu", {{f16, {2}}}), "f16[2]");
-    EXPECT_EQ(result("silu", {{i32, {2}}}), "silu: does not take i32[2]");
+    EXPECT_EQ(result("silu", {{i32, {2}}}),
+              "silu: does not take i32[2] (takes f16, bf16, f32, f64)");
     EXPECT_EQ(result("squared_relu", {{u8, {}}}), "u8[]");
     EXPECT_EQ(result("affine", {{c64, {2, 1}}, {c64, {3}}, {c64, {}}}), "c64[2, 3]");
     EXPECT_EQ(result("glu", {{f32, {2, 6}}}, {1_i}), "f32[2, 3]");
@@ -54,7 +55,8 @@ TEST(InferNetworks, Classes) {
     EXPECT_EQ(result("embedding", {{bf16, {5, 3}}, {u8, {2, 2}}}), "bf16[2, 2, 3]");
     EXPECT_EQ(result("embedding", {{f32, {5}}, {i64, {2}}}),
               "embedding: the table is [rows, length], not f32[5] (ids i64[2])");
-    EXPECT_EQ(result("embedding", {{f32, {5, 3}}, {f32, {2}}}), "embedding: does not take f32[2]");
+    EXPECT_EQ(result("embedding", {{f32, {5, 3}}, {f32, {2}}}),
+              "embedding: does not take f32[2] (takes i8, i16, i32, i64, u8, u16, u32, u64)");
     const TensorSpec wanted{f32, {3, 4}};
     EXPECT_EQ(result("one_hot", {{i64, {3}}}, {}, &wanted), "f32[3, 4]");
     EXPECT_EQ(result("one_hot", {{i64, {2}}}, {}, &wanted),
@@ -84,7 +86,7 @@ TEST(InferNetworks, Positions) {
     EXPECT_EQ(result("rope", {{f32, {1, 4}}, {i32, {5}}}, {1e4, false}),
               "rope: positions [5] do not broadcast to the tokens [1] of f32[1, 4]");
     EXPECT_EQ(result("rope", {{f32, {5, 4}}, {i32, {5}}}, {0.0, false}),
-              "rope: base 0 is not above 0 (f32[5, 4])");
+              "rope: base 0 must be above 0 (f32[5, 4])");
 }
 
 TEST(InferNetworks, Windows) {
@@ -93,11 +95,10 @@ TEST(InferNetworks, Windows) {
               "max_pool: needs [images, channels, sizes...] with one to three sizes, given f32[2, "
               "5]");
     EXPECT_EQ(result("max_pool", {{f32, {1, 2, 5}}}, {Ints{7}, Ints{1}, Ints{0, 1}}),
-              "max_pool: a window of 7 where there are 6, padding included (dimension 0): [1, 2, "
-              "5]");
+              "max_pool: a window of 7 does not fit 6 elements, padding included (dimension 0): "
+              "[1, 2, 5]");
     EXPECT_EQ(result("avg_pool", {{f32, {1, 2, 5}}}, {Ints{2}, Ints{0}, Ints{0, 0}, true}),
-              "avg_pool: window 2 and stride 0 are at least 1, padding 0 and 0 at least 0 "
-              "(dimension 0): [1, 2, 5]");
+              "avg_pool: stride 0 must be at least 1 (dimension 0): f32[1, 2, 5]");
     EXPECT_EQ(result("avg_pool", {{f32, {1, 2, 5}}}, {Ints{2, 2}, Ints{1}, Ints{0, 0}, true}),
               "avg_pool: window [2, 2] and strides [1] need one entry, padding [0, 0] two, for "
               "each of the 1 sizes of [1, 2, 5]");
@@ -116,6 +117,8 @@ TEST(InferNetworks, Windows) {
               "convolution_transpose: channels differ (4 vs 3): [1, 4, 5] by [3, 3, 3]");
     EXPECT_EQ(transposed({1, 4, 5}, {4, 3, 3}, {0, 0}, 3),
               "convolution_transpose: 3 groups do not divide the channels: [1, 4, 5] by [4, 3, 3]");
+    EXPECT_EQ(transposed({1, 4, 5}, {4, 3, 3}, {0, 0}, 0),
+              "convolution_transpose: groups 0 must be at least 1: f32[1, 4, 5], f32[4, 3, 3]");
     EXPECT_EQ(transposed({1, 4, 1}, {4, 3, 3}, {2, 2}, 1),
               "convolution_transpose: padding leaves -1 along dimension 0: [1, 4, 1] by [4, 3, 3]");
 }
@@ -135,8 +138,8 @@ TEST(InferNetworks, Attention) {
               "attention_general: queries and keys differ in length (4 vs 3): f32[6, 5, 4], f32[2, "
               "7, 3], f32[2, 7, 3]");
     EXPECT_EQ(general({6, 5, 4}, {2, 7, 4}, {2, 7, 3}, -1),
-              "attention_general: window -1 and softcap 0 are at least 0: f32[6, 5, 4], f32[2, 7, "
-              "4], f32[2, 7, 3]");
+              "attention_general: window -1 must be at least 0: f32[6, 5, 4], f32[2, 7, 4], f32[2, "
+              "7, 3]");
     EXPECT_EQ(general({6, 5, 4}, {2, 7, 4}, {2, 7, 3}, 0, {{f32, {5}}}),
               "attention_general: slopes are one a head, [6]: f32[6, 5, 4], f32[2, 7, 4], f32[2, "
               "7, 3], f32[5]");

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "backend/cpu/compiler.h"
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "codegen/spell.h"
 #include "generator.h"
@@ -43,10 +45,60 @@ void run(const cpu::Code& code, std::span<void* const> buffers, bool& failed) {
         // In two pieces, as two threads would, at some place on a cache line.
         const std::int64_t middle =
             part.phase.steps > 128 ? part.phase.steps / 128 * 64 : part.phase.steps / 2;
-        part.run(buffers.data(), 0, middle, values, status);
+        if (middle > 0) part.run(buffers.data(), 0, middle, values, status);
         part.run(buffers.data(), middle, part.phase.steps, values, status);
     }
     failed = status[0] != 0;
+}
+
+/// Memory of its own for each buffer of a kernel, but for an output that lies where an operand
+/// does.
+class Buffers {
+   public:
+    Buffers(const codegen::Kernel& kernel, std::span<void* const> operands,
+            const codegen::InPlace& pair) {
+        for (std::size_t k = 0; k < kernel.buffers.size(); ++k) {
+            const codegen::KernelBuffer& buffer = kernel.buffers[k];
+            const std::size_t bytes =
+                static_cast<std::size_t>(buffer.elements) * size_of(buffer.dtype);
+            own_.emplace_back(bytes, 0xa5);
+            if (!buffer.written && !buffer.scratch && bytes > 0)
+                std::memcpy(own_.back().data(), operands[k], bytes);
+        }
+        for (Bytes& bytes : own_) addresses.push_back(bytes.data());
+        addresses[pair.written] = addresses[pair.read];
+    }
+    std::vector<void*> addresses;
+
+   private:
+    std::vector<Bytes> own_;
+};
+
+/// Runs the kernel once for each pair of buffers that may be one, interpreted and as machine code.
+int check_in_place(const codegen::Kernel& kernel, std::span<void* const> operands,
+                   const std::function<const Bytes&(std::size_t)>& wanted, const cpu::Code* code) {
+    const std::vector<codegen::InPlace> pairs = codegen::find_in_place(kernel);
+    for (const codegen::InPlace& pair : pairs) {
+        for (const bool compiled : {false, true}) {
+            if (compiled && code == nullptr) continue;
+            const Buffers buffers(kernel, operands, pair);
+            bool failed = false;
+            if (compiled) {
+                run(*code, buffers.addresses, failed);
+            } else {
+                codegen::interpret(kernel, std::span(buffers.addresses).first(operands.size()));
+            }
+            for (std::size_t k = 0; k < operands.size(); ++k) {
+                if (!kernel.buffers[k].written) continue;
+                const Bytes& want = wanted(k);
+                const auto* got = static_cast<const unsigned char*>(buffers.addresses[k]);
+                expect_same_bits({got, got + want.size()}, want, kernel.buffers[k].dtype,
+                                 fmt::format("buffer {} in the place of {}\n{}", pair.written,
+                                             pair.read, kernel.str()));
+            }
+        }
+    }
+    return static_cast<int>(pairs.size());
 }
 
 TEST(Compiled, KernelsGiveTheSameBits) {
@@ -57,6 +109,7 @@ TEST(Compiled, KernelsGiveTheSameBits) {
     std::size_t kernels = 0;
     std::size_t elements = 0;
     double seconds = 0;
+    int in_place = 0;
     set_quick_start(false);
     for (int i = 0; i < programs; ++i) {
         const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
@@ -110,6 +163,7 @@ TEST(Compiled, KernelsGiveTheSameBits) {
             } catch (const ExecutionError&) {
                 interpreter_failed = true;
             }
+            const std::vector<void*> given = buffers;
             const auto start = std::chrono::steady_clock::now();
             const auto compiled = cpu::code_of(*step.kernel);
             const cpu::Code* code = compiled == nullptr ? nullptr : compiled->code();
@@ -146,13 +200,20 @@ TEST(Compiled, KernelsGiveTheSameBits) {
                 }
             }
             if (interpreter_failed) break;
+            in_place += check_in_place(
+                *step.kernel, given,
+                [&](std::size_t k) -> const Bytes& { return bytes_of(step.buffers[k]); }, code);
+            if (testing::Test::HasFatalFailure()) return;
         }
     }
     set_quick_start(true);
     EXPECT_GT(kernels, static_cast<std::size_t>(programs)) << "the compiler was not found";
-    fmt::print("compiled: {} programs, {} kernels, {} elements, {:.1f} ms a kernel to compile\n",
-               programs, kernels, elements,
-               kernels == 0 ? 0 : 1e3 * seconds / static_cast<double>(kernels));
+    EXPECT_GT(in_place, programs / 8);
+    fmt::print(
+        "compiled: {} programs, {} kernels, {} elements, {} times in place, {:.1f} ms a kernel to "
+        "compile\n",
+        programs, kernels, elements, in_place,
+        kernels == 0 ? 0 : 1e3 * seconds / static_cast<double>(kernels));
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include "property/generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "lazuli/conformance.h"
+#include "ops/bundle.h"
 #include "property/random_view.h"
 
 namespace lazuli::tests {
@@ -98,10 +102,10 @@ Value ProgramGenerator::shaped(const Value& v, const Shape& shape) {
 bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& values) {
     const auto id = static_cast<OpId>(random_.below(static_cast<std::size_t>(op_count())));
     const OpDef& def = op_def(id);
-    // An argument has no value outside of a body, and a test of random numbers may never fail.
-    if (has(def.traits, Trait::leaf) || has(def.traits, Trait::sensitive) ||
-        def.name == "argument" || def.name == "while_loop")
-        return false;
+    // An argument has no value outside of a body.
+    if (has(def.traits, Trait::leaf) || def.name == "argument") return false;
+    if (has(def.traits, Trait::sensitive))
+        return drawn_ == Drawn::all && append_sensitive(builder, def, values);
     for (int attempt = 0; attempt < 12; ++attempt) {
         const int most = def.max_inputs < 0 ? def.min_inputs + 2 : def.max_inputs;
         const auto count = random_.between(def.min_inputs, most);
@@ -215,7 +219,11 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
                 values.push_back(builder.constant(1, {f32, {2}}));  // the large one is left unused
                 return false;
             }
-            values.push_back(made);
+            if (def.results != nullptr && drawn_ == Drawn::all) {
+                take_apart(def, inputs, attrs, made, values);
+            } else {
+                values.push_back(made);
+            }
             ++histogram()[std::string(def.name)];
             return true;
         } catch (const Error&) {
@@ -223,6 +231,51 @@ bool ProgramGenerator::append(ProgramBuilder& builder, std::vector<Value>& value
         }
     }
     return false;
+}
+
+bool ProgramGenerator::append_sensitive(ProgramBuilder& builder, const OpDef& def,
+                                        std::vector<Value>& values) {
+    const Case& drawn = def.cases[random_.below(def.cases.size())];
+    std::vector<DType> types;
+    for (int t = 0; t < kDTypeCount; ++t) {
+        if (def.dtypes.contains(static_cast<DType>(t))) types.push_back(static_cast<DType>(t));
+    }
+    const DType dtype = types[random_.below(types.size())];
+    std::vector<Value> inputs;
+    for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
+        const std::string name = fmt::format("own{}_{}", owners_.size(), i);
+        inputs.push_back(builder.param(name, {dtype, drawn.inputs[i]}));
+        owners_[name] = &def;
+    }
+    try {
+        const Value made = builder.op(def.name, inputs, drawn.attrs, nullptr);
+        if (def.results != nullptr) {
+            take_apart(def, inputs, drawn.attrs, made, values);
+        } else {
+            values.push_back(made);
+        }
+    } catch (const Error&) {
+        return false;  // not of this type
+    }
+    ++histogram()[std::string(def.name)];
+    return true;
+}
+
+void ProgramGenerator::take_apart(const OpDef& def, const std::vector<Value>& inputs,
+                                  const std::vector<Attribute>& attrs, const Value& bundle,
+                                  std::vector<Value>& values) {
+    std::vector<TensorSpec> specs;
+    for (const Value& input : inputs) specs.push_back(input.spec());
+    std::vector<const TensorSpec*> given;
+    for (const TensorSpec& spec : specs) given.push_back(&spec);
+    AttrWords words;
+    for (std::size_t i = 0; i < attrs.size(); ++i) words.append(def.name, def.attrs[i], attrs[i]);
+    const std::vector<TensorSpec> parts = def.results({def, given, Attrs(def, words.words())});
+    const ops::BundleLayout layout = ops::bundle_layout(parts);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Attribute offset{layout.offsets[i]};
+        values.push_back(bundle.builder().op("part", {&bundle, 1}, {&offset, 1}, &parts[i]));
+    }
 }
 
 Program ProgramGenerator::program(int ops) {
@@ -257,8 +310,17 @@ Program ProgramGenerator::program(int ops) {
 std::vector<Tensor> ProgramGenerator::operands(const Program& program) {
     std::vector<Tensor> out;
     for (const Param& param : program.params()) {
-        Tensor t = conformance::draw(param.spec, -3, 3, random_.one_in(4), random_.next());
-        out.push_back(std::move(t));
+        const auto owner = owners_.find(param.name);
+        if (owner == owners_.end()) {
+            out.push_back(conformance::draw(param.spec, -3, 3, random_.one_in(4), random_.next()));
+            continue;
+        }
+        const Sample& sample = owner->second->sample;
+        out.push_back(
+            conformance::draw(param.spec, sample.low, sample.high, false, random_.next()));
+        // Matrices that can be inverted.
+        if (sample.diagonal != 0 && param.name.ends_with("_0"))
+            out.back() = conformance::with_diagonal(out.back(), sample.diagonal);
     }
     return out;
 }

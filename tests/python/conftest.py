@@ -12,3 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "conform
 @pytest.fixture
 def rng():
     return np.random.default_rng(20)
+
+
+def pytest_terminal_summary(terminalreporter):
+    agreement = sys.modules.get("test_numpy_agreement")
+    if agreement and agreement.agreed:
+        terminalreporter.write_line(agreement.summary())

@@ -31,6 +31,7 @@ FORMS = {
     "dropout": lambda i, a: lz.dropout(i[0], a["p"], i[1]),
     "scatter": lambda i, a: lz.scatter(i[0], i[2], i[1], **a),  # positions come before updates
     "stack": lambda i, a: lz.stack(i, a["axis"]),
+    "einsum": lambda i, a: lz.einsum(a["subscripts"], *i),
 }
 
 

@@ -127,7 +127,7 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     auto out = std::make_unique<ContractionStep>();
     out->plan_ = *found;
     out->dtype_ = program.spec(found->product).dtype;
-    if (!multiplies(out->dtype_)) return nullptr;
+    if (!multiplies(out->dtype_) && !found->of_bytes) return nullptr;
     // Nothing to multiply: a kernel writes what there is.
     bool empty = found->rows.size == 0 || found->columns.size == 0 || found->depth.size == 0;
     for (const plan::ProductAxis& axis : found->batch) empty = empty || axis.size == 0;
@@ -162,9 +162,16 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
                    s.prologue ? s.operand.value : found->product))
             return nullptr;
     }
-    out->choose(op);
+    if (!out->choose(op)) return nullptr;
+    const auto reads_right = [&](const std::vector<ValueRef>& values) {
+        return std::find(values.begin(), values.end(), found->right.value) != values.end();
+    };
+    const Side& left = out->sides_[0];
+    out->right_alone_ =
+        !reads_right(left.prologue ? left.prologue->buffers : std::vector{left.operand.value});
     if (found->epilogue.operations.empty()) return out;
     out->epilogue_ = runnable(found->epilogue);
+    out->right_alone_ = out->right_alone_ && !reads_right(out->epilogue_->buffers);
     if (!knows(out->epilogue_->buffers, found->product)) return nullptr;
     const Runnable& epilogue = *out->epilogue_;
     const auto phases = codegen::phases_of(*epilogue.kernel);
@@ -181,12 +188,13 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
 }
 
 /// Our own kernel is the faster one for products, by measurement (docs/decisions/0009); the library
-/// for windows.
-void ContractionStep::choose(std::string_view op) {
+/// for windows, and the only one for windows over bytes. False where none is.
+bool ContractionStep::choose(std::string_view op) {
     using functional::Policy;
     const Policy policy = functional::policy_of(op);
     const bool forced = policy.kind == Policy::Kind::force;
-    if (forced && policy.implementation == "microkernel") return;
+    const bool has_own = !(plan_.windows && plan_.of_bytes);
+    if (forced && policy.implementation == "microkernel") return has_own;
     const bool measured = policy.kind == Policy::Kind::benchmark;
     if (plan_.windows) dnn_ = DnnConvolution::make(plan_, dtype_);
     if (!plan_.windows && (forced || measured)) product_ = DnnProduct::make(plan_, dtype_);
@@ -194,7 +202,8 @@ void ContractionStep::choose(std::string_view op) {
         throw ArgumentError(fmt::format("{}: the forced kernel 'onednn' does not serve {}", op,
                                         lazuli::name(dtype_)));
     }
-    if (library_is_there()) choice_ = measured ? Choice::open : Choice::library;
+    if (library_is_there()) choice_ = measured && has_own ? Choice::open : Choice::library;
+    return has_own || library_is_there();
 }
 
 std::int64_t ContractionStep::batch_offset(std::int64_t batch, std::size_t side) const {
@@ -209,15 +218,15 @@ std::int64_t ContractionStep::batch_offset(std::int64_t batch, std::size_t side)
 
 void ContractionStep::multiply_by_library(const char* const* operands, Buffer* frozen, char* result,
                                           std::int64_t batches) const {
-    const auto size = static_cast<std::int64_t>(size_of(dtype_));
     if (dnn_ != nullptr) {
-        return dnn_->run(operands[1] + sides_[1].operand.offset * size,
-                         operands[0] + sides_[0].operand.offset * size, frozen, result);
+        return dnn_->run(operands[1] + sides_[1].operand.offset * element_size(1),
+                         operands[0] + sides_[0].operand.offset * element_size(0), frozen, result);
     }
-    const std::int64_t one = plan_.rows.size * plan_.columns.size * size;
+    const std::int64_t one =
+        plan_.rows.size * plan_.columns.size * static_cast<std::int64_t>(size_of(dtype_));
     for (std::int64_t batch = 0; batch < batches; ++batch) {
-        product_->run(operands[0] + batch_offset(batch, 0) * size,
-                      operands[1] + batch_offset(batch, 1) * size, result + batch * one);
+        product_->run(operands[0] + batch_offset(batch, 0) * element_size(0),
+                      operands[1] + batch_offset(batch, 1) * element_size(1), result + batch * one);
     }
 }
 
@@ -225,22 +234,22 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
                                      char* result, std::int64_t batch,
                                      std::span<void* const> epilogue_buffers) const {
     const auto size = static_cast<std::int64_t>(size_of(dtype_));
-    const std::int64_t left_offset = batch_offset(batch, 0);
-    const std::int64_t right_offset = batch_offset(batch, 1);
+    left += batch_offset(batch, 0) * element_size(0);
+    right += batch_offset(batch, 1) * element_size(1);
     const std::int64_t m = plan_.rows.size;
     const std::int64_t n = plan_.columns.size;
     char* own = result + batch * m * n * size;
     // Narrow elements are summed up in f32 beside the result, and rounded row by row.
     const bool rounds = product_type(dtype_) != dtype_;
     WindowView windows;
-    if (plan_.windows) windows = {right + right_offset * size, *plan_.windows};
+    if (plan_.windows) windows = {right, *plan_.windows};
     const Product product{
         .dtype = dtype_,
         .m = m,
         .n = n,
         .k = plan_.depth.size,
-        .a = {left + left_offset * size, plan_.rows.left, plan_.depth.left},
-        .b = {right + right_offset * size, plan_.depth.right, plan_.columns.right},
+        .a = {sides_[0].operand.dtype, left, plan_.rows.left, plan_.depth.left},
+        .b = {sides_[1].operand.dtype, right, plan_.depth.right, plan_.columns.right},
         .windows = plan_.windows ? &windows : nullptr,
         .b_owner = plan_.windows ? nullptr : right_owner,
         .result = rounds ? nullptr : own,
@@ -263,6 +272,14 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
 
 void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* const> owners) const {
     Scratch scratch;
+    Choice choice = choice_;  // another thread may be choosing
+    // Our own products may do with what is kept of the right operand; all else reads the content.
+    const bool may_read_packed =
+        choice == Choice::own && !plan_.windows && !sides_[1].prologue && right_alone_;
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+        if (owners[i] != nullptr && !(may_read_packed && buffers_[i] == sides_[1].operand.value))
+            owners[i]->bring_back();
+    }
     const auto address = [&](ValueRef v) -> void* {
         const auto at = std::find(buffers_.begin(), buffers_.end(), v);
         if (at == buffers_.end()) throw InternalError("a value that the step does not have");
@@ -276,7 +293,10 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
             operands[side] = static_cast<const char*>(address(s.operand.value));
             const auto at = std::find(buffers_.begin(), buffers_.end(), s.operand.value);
             Buffer* owner = owners[static_cast<std::size_t>(at - buffers_.begin())];
-            if (owner != nullptr && owner->is_frozen()) frozen[side] = owner;
+            // What is released while it is packed must not be read behind that.
+            const bool may_go =
+                side == 1 && !may_read_packed && owner != nullptr && owner->may_release();
+            if (owner != nullptr && owner->is_frozen() && !may_go) frozen[side] = owner;
             continue;
         }
         char* room = take(scratch, s.bytes);
@@ -313,9 +333,9 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
                            in_cache ? std::span<void* const>(behind) : std::span<void* const>());
         if (epilogue_ && !in_cache) launch(*epilogue_, behind);
     };
-    if (choice_ == Choice::open)
-        choice_ = is_faster(by_library, by_own) ? Choice::library : Choice::own;
-    choice_ == Choice::library ? by_library() : by_own();
+    if (choice == Choice::open)
+        choice_ = choice = is_faster(by_library, by_own) ? Choice::library : Choice::own;
+    choice == Choice::library ? by_library() : by_own();
 }
 
 }  // namespace lazuli::cpu

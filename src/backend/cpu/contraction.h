@@ -49,9 +49,12 @@ class ContractionStep {
     };
     enum class Choice : std::uint8_t { own, library, open };
     bool library_is_there() const { return dnn_ != nullptr || product_ != nullptr; }
-    void choose(std::string_view op);
+    bool choose(std::string_view op);
     void multiply_by_library(const char* const* operands, Buffer* frozen, char* result,
                              std::int64_t batches) const;
+    std::int64_t element_size(std::size_t side) const {
+        return static_cast<std::int64_t>(size_of(sides_[side].operand.dtype));
+    }
     std::int64_t batch_offset(std::int64_t batch, std::size_t side) const;
     void multiply_batch(const char* left, const char* right, Buffer* right_owner, char* result,
                         std::int64_t batch, std::span<void* const> epilogue_buffers) const;
@@ -60,6 +63,7 @@ class ContractionStep {
     std::vector<ValueRef> buffers_;  // the step's
     DType dtype_ = DType::f32;
     Side sides_[2];
+    bool right_alone_ = false;  // only the product reads the right operand
     std::unique_ptr<DnnConvolution> dnn_;
     std::unique_ptr<DnnProduct> product_;
     /// Which kernel it is; where a policy wants the faster one, that is found by the first run.

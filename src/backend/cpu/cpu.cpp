@@ -6,6 +6,7 @@
 #include "backend/cpu/contraction.h"
 #include "backend/host_backend.h"
 #include "backend/run_steps.h"
+#include "plan/describe.h"
 #include "runtime/pool.h"
 
 namespace lazuli::backend {
@@ -61,7 +62,7 @@ class Cpu final : public HostBackend {
     }
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
-        return run_steps(*this, steps, params, [&](std::size_t step, const StepBuffers& buffers) {
+        const auto launch = [&](std::size_t step, const StepBuffers& buffers) {
             const Prepared::Way& way = ways[step];
             if (way.contraction != nullptr) {
                 way.contraction->run(buffers.addresses, buffers.owners);
@@ -73,18 +74,20 @@ class Cpu final : public HostBackend {
                 return false;
             }
             return true;
-        });
+        };
+        const auto reads_released = [&](std::size_t step) {
+            return ways[step].contraction != nullptr;
+        };
+        return run_steps(*this, steps, params, launch, reads_released);
     }
-    std::vector<std::string> kernel_lines(const void* prepared) const override {
-        std::vector<std::string> out = static_cast<const Prepared*>(prepared)->steps.lines();
-        const std::vector<std::string> ways = kernel_ways(prepared);
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] += " (" + ways[i] + ")";
-        return out;
-    }
-    std::vector<std::string> kernel_ways(const void* prepared) const override {
-        std::vector<std::string> out;
-        for (const Prepared::Way& way : static_cast<const Prepared*>(prepared)->ways)
-            out.push_back(text_of(way));
+    PreparedInfo info(const void* prepared, bool code) const override {
+        const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
+        PreparedInfo out = plan::describe(steps, code);
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            out.kernels[i].how = text_of(ways[i]);
+            if (code && ways[i].kernel.kernel != nullptr && ways[i].kernel.code() != nullptr)
+                out.kernels[i].assembly = cpu::assembly_of(*ways[i].kernel.kernel);
+        }
         return out;
     }
 

@@ -27,7 +27,8 @@ struct DnnConvolution::Impl {
         std::int64_t first = 0;  // channel made, over all groups
     };
     std::vector<Part> parts;
-    std::int64_t element = 4;
+    std::int64_t operand_size = 4;  // of an element
+    std::int64_t result_size = 4;
     std::int64_t images = 0;
     std::int64_t image_step = 0;    // elements from one to the next
     std::int64_t result_step = 0;   // the same of results
@@ -47,7 +48,11 @@ DnnConvolution::~DnnConvolution() = default;
 
 std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& contraction,
                                                      DType dtype) {
-    if (!contraction.windows || dtype != DType::f32 || dnn_library() == nullptr) return nullptr;
+    // Of bf16 our own kernel is the faster one (docs/decisions/0009).
+    if (!contraction.windows || dtype == DType::bf16 || dnn_library() == nullptr) return nullptr;
+    const auto types =
+        dnn_types(contraction.right, contraction.left, dtype, contraction.depth.size);
+    if (!types) return nullptr;
     const plan::Windows& w = *contraction.windows;
     const std::int64_t groups = contraction.batch[1].size;
     const std::int64_t made = contraction.rows.size;  // of a group
@@ -58,6 +63,8 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
     std::unique_ptr<DnnConvolution> out(new DnnConvolution);
     out->impl_ = std::make_unique<Impl>();
     Impl& impl = *out->impl_;
+    impl.operand_size = static_cast<std::int64_t>(size_of(contraction.right.dtype));
+    impl.result_size = static_cast<std::int64_t>(size_of(dtype));
     impl.images = contraction.batch[0].size;
     impl.image_step = contraction.batch[0].right;
     impl.places = contraction.columns.size;
@@ -89,6 +96,9 @@ std::unique_ptr<DnnConvolution> DnnConvolution::make(const plan::Contraction& co
         LazuliDnnConvolution c{};
         c.dims = dims;
         c.grouped = groups > 1 ? 1 : 0;
+        c.x.type = types->left;
+        c.w.type = types->right;
+        c.y.type = types->result;
         fill(c.x, {1, groups * channels}, {impl.image_step, w.channel_stride}, w.sizes, w.strides);
         if (groups > 1) {
             fill(c.w, {groups, made, channels}, {made * impl.weight_step, impl.weight_step, taps},
@@ -152,10 +162,11 @@ void DnnConvolution::run(const void* image, const void* weights, Buffer* frozen,
         std::size_t at = 0;
         for (const Impl::Part& part : impl.parts) {
             LazuliDnnMemory m{};
-            m.x = static_cast<const char*>(image) + i * impl.image_step * impl.element;
-            m.w = static_cast<const char*>(weights) + part.first * impl.weight_step * impl.element;
+            m.x = static_cast<const char*>(image) + i * impl.image_step * impl.operand_size;
+            m.w = static_cast<const char*>(weights) +
+                  part.first * impl.weight_step * impl.operand_size;
             m.y = static_cast<char*>(result) +
-                  (i * impl.result_step + part.first * impl.places) * impl.element;
+                  (i * impl.result_step + part.first * impl.places) * impl.result_size;
             m.image = static_cast<char*>(images->host_mutable()) +
                       static_cast<std::size_t>(i) * image_room;
             m.weights = static_cast<char*>(laid_out->host_mutable()) + at;

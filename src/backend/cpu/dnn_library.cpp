@@ -43,4 +43,20 @@ const DnnLibrary* dnn_library() {
     return opened.get();
 }
 
+std::optional<DnnTypes> dnn_types(const plan::ProductOperand& left,
+                                  const plan::ProductOperand& right, DType result,
+                                  std::int64_t depth) {
+    if (result == DType::f32) return DnnTypes{LAZULI_DNN_F32, LAZULI_DNN_F32, LAZULI_DNN_F32};
+    if (result == DType::bf16) return DnnTypes{LAZULI_DNN_BF16, LAZULI_DNN_BF16, LAZULI_DNN_BF16};
+    // Where processors lack the instruction for it, sums of two products of bytes are cut off at
+    // the bounds of i16.
+    const bool bytes = size_of(left.dtype) == 1 && right.dtype == DType::i8;
+    if (!bytes || __builtin_cpu_supports("avx512vnni") == 0) return std::nullopt;
+    // On its way out the library has sums as f32, which are exact up to here.
+    constexpr std::int64_t kExact = std::int64_t{1} << 24;
+    if (depth > kExact / ((left.dtype == DType::u8 ? 255 : 128) * 128)) return std::nullopt;
+    return DnnTypes{left.dtype == DType::u8 ? LAZULI_DNN_U8 : LAZULI_DNN_I8, LAZULI_DNN_I8,
+                    LAZULI_DNN_I32};
+}
+
 }  // namespace lazuli::cpu

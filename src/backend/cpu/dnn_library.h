@@ -2,7 +2,10 @@
 
 // The module src/onednn, opened when it is first wanted.
 
+#include <optional>
+
 #include "onednn/library.h"
+#include "plan/contraction.h"
 
 namespace lazuli::cpu {
 
@@ -21,5 +24,15 @@ struct DnnLibrary {
 
 /// The module, or null where there is none.
 const DnnLibrary* dnn_library();
+
+/// The types of a product as the module knows them.
+struct DnnTypes {
+    LazuliDnnType left, right, result;
+};
+/// None where it has no product of these operands with such a result that is exact where it must
+/// be; `right` are the weights, `depth` how many products a sum has.
+std::optional<DnnTypes> dnn_types(const plan::ProductOperand& left,
+                                  const plan::ProductOperand& right, DType result,
+                                  std::int64_t depth);
 
 }  // namespace lazuli::cpu

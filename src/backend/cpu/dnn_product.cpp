@@ -32,7 +32,8 @@ struct DnnProduct::Impl {
     std::vector<std::size_t> offsets;  // of each piece of columns in what is laid out
     std::size_t laid_out_bytes = 0;
     std::size_t scratch_bytes = 0;
-    std::int64_t size = 4;  // of an element
+    std::int64_t operand_size = 4;  // of an element
+    std::int64_t result_size = 4;
     std::int64_t n = 0;
     std::int64_t a_row = 0, b_column = 0;  // elements from one to the next
 
@@ -44,12 +45,14 @@ struct DnnProduct::Impl {
 DnnProduct::~DnnProduct() = default;
 
 std::unique_ptr<DnnProduct> DnnProduct::make(const plan::Contraction& c, DType dtype) {
-    if (c.windows || (dtype != DType::f32 && dtype != DType::bf16) || dnn_library() == nullptr)
-        return nullptr;
+    if (c.windows || dnn_library() == nullptr) return nullptr;
+    const auto types = dnn_types(c.left, c.right, dtype, c.depth.size);
+    if (!types) return nullptr;
     std::unique_ptr<DnnProduct> out(new DnnProduct);
     out->impl_ = std::make_unique<Impl>();
     Impl& impl = *out->impl_;
-    impl.size = static_cast<std::int64_t>(size_of(dtype));
+    impl.operand_size = static_cast<std::int64_t>(size_of(c.left.dtype));
+    impl.result_size = static_cast<std::int64_t>(size_of(dtype));
     impl.n = c.columns.size;
     impl.a_row = c.rows.left;
     impl.b_column = c.columns.right;
@@ -66,7 +69,9 @@ std::unique_ptr<DnnProduct> DnnProduct::make(const plan::Contraction& c, DType d
                 .a_strides = {c.rows.left, c.depth.left},
                 .b_strides = {c.depth.right, c.columns.right},
                 .result_stride = impl.n,
-                .is_bf16 = dtype == DType::bf16 ? 1 : 0,
+                .a_type = types->left,
+                .b_type = types->right,
+                .result_type = types->result,
             };
             Impl::Piece piece{.row = row, .column = column, .columns = impl.first.size() - 1};
             const void* like = row == 0 ? nullptr : impl.pieces[impl.first.back()].product;
@@ -93,9 +98,9 @@ void DnnProduct::run(const void* left, const void* right, void* result) const {
 
         LazuliDnnMemory memory(const Impl::Piece& piece) const {
             LazuliDnnMemory m{};
-            m.x = left + piece.row * impl.a_row * impl.size;
-            m.w = right + piece.column * impl.b_column * impl.size;
-            m.y = result + (piece.row * impl.n + piece.column) * impl.size;
+            m.x = left + piece.row * impl.a_row * impl.operand_size;
+            m.w = right + piece.column * impl.b_column * impl.operand_size;
+            m.y = result + (piece.row * impl.n + piece.column) * impl.result_size;
             m.weights = laid_out + impl.offsets[piece.columns];
             return m;
         }

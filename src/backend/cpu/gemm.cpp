@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "backend/cpu/gemm_amx.h"
+#include "backend/cpu/gemm_bytes.h"
+#include "backend/cpu/gemm_few_rows.h"
 #include "backend/cpu/gemm_tile.h"
-#include "backend/cpu/pack_room.h"
+#include "backend/cpu/gemm_vectors.h"
+#include "backend/cpu/packed_b.h"
 #include "base/convert.h"
 #include "base/env.h"
 #include "base/hash.h"
@@ -27,14 +30,6 @@ constexpr int kPitch = kDepth + 16;
 // Rows of b's panel that are fetched before they are needed: panels come from the second cache.
 constexpr int kAhead = 32;
 
-/// The kernel: a tile of `Rows` x `Columns` of the result, += or = the product of two packed
-/// panels. Written on vectors of a fixed number of elements; the compiler makes of them what the
-/// target has.
-template <class T, int Lanes>
-struct VectorOf {
-    typedef T type __attribute__((vector_size(Lanes * sizeof(T))));
-};
-
 /// A panel of b, and what is to come behind it.
 template <class T>
 struct PanelView {
@@ -45,8 +40,10 @@ struct PanelView {
     std::int64_t next_step;
 };
 
-/// `Pitch` is the step from one row of a's panel to the next; 0: what belongs to one place of the
-/// sum lies together.
+/// The kernel: a tile of `Rows` x `Columns` of the result, += or = the product of two packed
+/// panels. Written on vectors of a fixed number of elements; the compiler makes of them what the
+/// target has. `Pitch` is the step from one row of a's panel to the next; 0: what belongs to one
+/// place of the sum lies together.
 template <class T, int Lanes, int Rows, int Vectors, int Pitch>
 inline __attribute__((always_inline)) void multiply_tile(std::int64_t k, const T* a,
                                                          const PanelView<T>& panel, T* result,
@@ -195,15 +192,6 @@ constexpr std::int64_t kLastTiles = 2;  // of the blocks at the end, so that thr
 // Products of fewer multiplications run on the calling thread.
 constexpr double kLittle = 1e5;
 
-template <class T, class From>
-T element(const From* at) {
-    if constexpr (std::is_same_v<T, From>) {
-        return *at;
-    } else {
-        return static_cast<T>(*at);
-    }
-}
-
 }  // namespace
 
 template <class T, class From>
@@ -265,174 +253,6 @@ void pack_rows(const From* from, std::int64_t row_stride, std::int64_t column_st
             for (std::int64_t p = 0; p < depth; ++p) out[p] = element<T>(row + p);
         }
     }
-}
-
-// ---- few rows
-//
-// A product of few rows reads each element of b once and does little with it: packing would read
-// and write it once more. Sums run over k in order where b's rows are adjacent, and in kLanes lanes
-// where its columns are.
-
-constexpr std::int64_t kFewRows = 8;
-constexpr int kLanes = 16;
-constexpr int kChains = 4;
-
-/// Some elements that lie side by side, in the type that is computed in.
-template <class T, class From>
-inline __attribute__((always_inline)) typename VectorOf<T, kLanes>::type load_row(
-    const From* from) {
-    using Vector = typename VectorOf<T, kLanes>::type;
-    Vector out;
-    if constexpr (std::is_same_v<T, From>) {
-        std::memcpy(&out, from, sizeof out);
-    } else if constexpr (std::is_same_v<From, BFloat16>) {
-        typename VectorOf<std::uint16_t, kLanes>::type narrow;
-        std::memcpy(&narrow, from, sizeof narrow);
-        using Wide = typename VectorOf<std::uint32_t, kLanes>::type;
-        const Wide bits = __builtin_convertvector(narrow, Wide) << 16;
-        std::memcpy(&out, &bits, sizeof out);
-    } else {
-        for (int i = 0; i < kLanes; ++i) out[i] = static_cast<T>(from[i]);
-    }
-    return out;
-}
-
-/// result[i][j] = sum over p of a[i][p] b[p][j], for `count` columns that lie side by side. A few
-/// long pieces of b's rows are read in the order in which they lie, and added to all rows of the
-/// result while they are in the cache.
-template <class T, class From>
-inline __attribute__((always_inline)) void add_rows(const T* a, std::int64_t m, std::int64_t k,
-                                                    const From* b, std::int64_t stride,
-                                                    std::int64_t count, T* result,
-                                                    std::int64_t result_stride) {
-    using Vector = typename VectorOf<T, kLanes>::type;
-    constexpr int kDeep = 4;
-    const std::int64_t whole = count / kLanes * kLanes;
-    for (std::int64_t i = 0; i < m; ++i) std::fill_n(result + i * result_stride, count, T{});
-    for (std::int64_t p = 0; p < k; p += kDeep) {
-        const auto deep = static_cast<int>(std::min<std::int64_t>(kDeep, k - p));
-        const From* rows = b + p * stride;
-        for (std::int64_t i = 0; i < m; ++i) {
-            const T* factors = a + i * k + p;
-            T* to = result + i * result_stride;
-            if (deep == kDeep) {
-                for (std::int64_t j = 0; j < whole; j += kLanes) {
-                    Vector sum;
-                    std::memcpy(&sum, to + j, sizeof sum);
-#pragma GCC unroll 4
-                    for (int d = 0; d < kDeep; ++d)
-                        sum += (factors[d] - Vector{}) * load_row<T>(rows + d * stride + j);
-                    std::memcpy(to + j, &sum, sizeof sum);
-                }
-            } else {
-                for (std::int64_t j = 0; j < whole; j += kLanes) {
-                    Vector sum;
-                    std::memcpy(&sum, to + j, sizeof sum);
-                    for (int d = 0; d < deep; ++d)
-                        sum += (factors[d] - Vector{}) * load_row<T>(rows + d * stride + j);
-                    std::memcpy(to + j, &sum, sizeof sum);
-                }
-            }
-            for (std::int64_t j = whole; j < count; ++j) {
-                for (int d = 0; d < deep; ++d)
-                    to[j] += factors[d] * static_cast<T>(rows[d * stride + j]);
-            }
-        }
-    }
-}
-
-/// The same for columns whose elements lie side by side.
-template <class T, class From>
-inline __attribute__((always_inline)) void add_columns(const T* a, std::int64_t m, std::int64_t k,
-                                                       const From* b, std::int64_t stride,
-                                                       std::int64_t count, T* result,
-                                                       std::int64_t result_stride) {
-    using Vector = typename VectorOf<T, kLanes>::type;
-    for (std::int64_t j = 0; j < count; ++j) {
-        const From* column = b + j * stride;
-        for (std::int64_t i = 0; i < m; ++i) {
-            const T* row = a + i * k;
-            Vector sum[kChains] = {};
-            std::int64_t p = 0;
-            for (; p + kChains * kLanes <= k; p += kChains * kLanes) {
-                for (int c = 0; c < kChains; ++c)
-                    sum[c] +=
-                        load_row<T>(row + p + c * kLanes) * load_row<T>(column + p + c * kLanes);
-            }
-            const Vector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-            T total{};
-            for (int lane = 0; lane < kLanes; ++lane) total += all[lane];
-            for (; p < k; ++p) total += row[p] * static_cast<T>(column[p]);
-            result[i * result_stride + j] = total;
-        }
-    }
-}
-
-template <class T, class From>
-using FewRows = void (*)(const T* a, std::int64_t m, std::int64_t k, const From* b,
-                         std::int64_t stride, std::int64_t count, T* result,
-                         std::int64_t result_stride);
-
-#define LAZULI_FEW_ROWS(name, features, body)                                           \
-    template <class T, class From>                                                      \
-    __attribute__((target(features))) void name(                                        \
-        const T* a, std::int64_t m, std::int64_t k, const From* b, std::int64_t stride, \
-        std::int64_t count, T* result, std::int64_t result_stride) {                    \
-        body<T, From>(a, m, k, b, stride, count, result, result_stride);                \
-    }
-LAZULI_FEW_ROWS(add_rows_512, "avx512f,avx512vl,avx512bw,f16c", add_rows)
-LAZULI_FEW_ROWS(add_rows_256, "avx2,fma,f16c", add_rows)
-LAZULI_FEW_ROWS(add_rows_128, "sse2", add_rows)
-LAZULI_FEW_ROWS(add_columns_512, "avx512f,avx512vl,avx512bw,f16c", add_columns)
-LAZULI_FEW_ROWS(add_columns_256, "avx2,fma,f16c", add_columns)
-LAZULI_FEW_ROWS(add_columns_128, "sse2", add_columns)
-#undef LAZULI_FEW_ROWS
-
-template <class T, class From>
-FewRows<T, From> choose_few_rows(bool by_rows) {
-    const int width = tile_width();
-    if (width == 512) return by_rows ? add_rows_512<T, From> : add_columns_512<T, From>;
-    if (width == 256) return by_rows ? add_rows_256<T, From> : add_columns_256<T, From>;
-    return by_rows ? add_rows_128<T, From> : add_columns_128<T, From>;
-}
-
-/// Whether it is a product of few rows by a matrix that is read in the order in which it lies.
-bool has_few_rows(const Product& p) {
-    return p.m <= kFewRows && p.windows == nullptr &&
-           (p.b.column_stride == 1 || p.b.row_stride == 1);
-}
-
-template <class T, class From>
-void multiply_few_rows(const Product& p, const Finished& finished) {
-    // The few rows of a, one behind the other.
-    T* rows = thread_room<T, Room::left>(p.m * p.k);
-    for (std::int64_t i = 0; i < p.m; ++i) {
-        const auto* from = static_cast<const From*>(p.a.data) + i * p.a.row_stride;
-        for (std::int64_t k = 0; k < p.k; ++k)
-            rows[i * p.k + k] = element<T>(from + k * p.a.column_stride);
-    }
-    struct Call {
-        const Product& p;
-        const T* rows;
-        bool by_rows;
-        FewRows<T, From> add;
-    } call{p, rows, p.b.column_stride == 1, nullptr};
-    call.add = choose_few_rows<T, From>(call.by_rows);
-    // Columns to a piece: where rows are read, long enough to be read in one go, and few enough to
-    // stay in the cache; else so many that a piece is worth handing out.
-    const std::int64_t worth = (1 << 17) / std::max<std::int64_t>(p.m * p.k, 1) / 64 * 64;
-    const std::int64_t grain = call.by_rows ? std::max<std::int64_t>(worth, 1024)
-                                            : std::clamp<std::int64_t>(worth, 64, 4096);
-    runtime::share_out(
-        p.n, grain,
-        [](void* data, std::int64_t begin, std::int64_t end) {
-            const Call& c = *static_cast<Call*>(data);
-            const auto* b = static_cast<const From*>(c.p.b.data) + begin * c.p.b.column_stride;
-            c.add(c.rows, c.p.m, c.p.k, b, c.by_rows ? c.p.b.row_stride : c.p.b.column_stride,
-                  end - begin, static_cast<T*>(c.p.result) + begin, c.p.n);
-        },
-        &call);
-    if (finished) finished(0, p.m, p.result, p.n);
 }
 
 /// Elements that lie side by side, or a step apart.
@@ -517,6 +337,30 @@ void pack_windows(const WindowView& windows, std::int64_t first, std::int64_t co
     }
 }
 
+/// What was packed, as it lay before.
+template <class T, class From>
+struct Unpack {
+    BufferPtr panels;
+    std::int64_t k, n;
+    std::int64_t depth;  // of a panel
+    std::int64_t width;
+    MatrixView b;
+
+    void operator()(void* to) const {
+        const auto* from = static_cast<const T*>(panels->address());
+        for (std::int64_t top = 0; top < k; top += depth) {
+            const std::int64_t depths = std::min(depth, k - top);
+            for (std::int64_t first = 0; first < n; first += width) {
+                for (std::int64_t p = 0; p < depths; ++p, from += width) {
+                    auto* row = static_cast<From*>(to) + (top + p) * b.row_stride;
+                    for (std::int64_t j = 0; j < std::min(width, n - first); ++j)
+                        row[(first + j) * b.column_stride] = static_cast<From>(from[j]);
+                }
+            }
+        }
+    }
+};
+
 template <class T, class From>
 class Multiplication {
    public:
@@ -543,23 +387,21 @@ class Multiplication {
         const std::int64_t elements = panels * tile_.columns * deep_;
         // Packed once for all, where it is kept and one packing is all.
         const bool keeps = p_.b_owner != nullptr && p_.n <= width_ && p_.k <= deep_;
-        const std::uint64_t key =
-            keeps ? packed_key(p_, static_cast<std::uint64_t>(tile_.columns) * sizeof(T)) : 0;
-        BufferPtr kept = keeps ? p_.b_owner->kept(key) : nullptr;
-        const bool is_packed = kept != nullptr;
-        if (keeps && !is_packed)
-            kept = allocate_host(Device(), static_cast<std::size_t>(elements) * sizeof(T));
         if (!keeps && reads_b_as_it_lies()) return run_unpacked();
-        packed_b_ =
-            keeps ? static_cast<T*>(kept->host_mutable()) : thread_room<T, Room::right>(elements);
+        PackedB<T> b(p_, static_cast<std::uint64_t>(tile_.columns) * sizeof(T), elements, keeps);
+        packed_b_ = b.data();
         for (column_ = 0; column_ < p_.n; column_ += width_) {
             columns_ = std::min(width_, p_.n - column_);
             for (top_ = 0; top_ < p_.k; top_ += deep_) {
                 bottom_ = std::min(top_ + deep_, p_.k);
-                if (!is_packed)
+                if (!b.is_there())
                     runtime::share_out((columns_ + tile_.columns - 1) / tile_.columns, 4, pack_b,
                                        this);
-                if (keeps && !is_packed) p_.b_owner->keep(key, kept);
+                if (b.kept() != nullptr) {
+                    b.done();
+                    release_b(p_,
+                              Unpack<T, From>{b.kept(), p_.k, p_.n, depth_, tile_.columns, p_.b});
+                }
                 runtime::share_out(large_blocks_ + small_blocks_, grain_, multiply_rows, this);
             }
         }
@@ -576,6 +418,7 @@ class Multiplication {
                p_.windows == nullptr && p_.b.column_stride == 1 && p_.n <= width_;
     }
     void run_unpacked() {
+        if (p_.b_owner != nullptr) p_.b_owner->bring_back();
         unpacked_ = true;
         columns_ = p_.n;
         // The last panel is packed where it is narrower than the others.
@@ -714,18 +557,31 @@ bool multiplies(DType dtype) {
 }
 
 std::uint64_t packed_key(const Product& p, std::uint64_t form) {
-    const auto start = reinterpret_cast<std::uintptr_t>(p.b_owner->host_data());
+    const auto start = reinterpret_cast<std::uintptr_t>(p.b_owner->address());
     const auto here = reinterpret_cast<std::uintptr_t>(p.b.data);
     std::uint64_t key = hash_mix(form, here - start);
     for (const std::int64_t part : {p.b.row_stride, p.b.column_stride, p.k, p.n})
         key = hash_mix(key, static_cast<std::uint64_t>(part));
-    return hash_mix(key, static_cast<std::uint64_t>(p.dtype));
+    return hash_mix(key, static_cast<std::uint64_t>(p.b.dtype));
+}
+
+void release_b(const Product& p, std::function<void(void*)> unpack) {
+    if (p.b_owner == nullptr || !p.b_owner->may_release()) return;
+    const bool is_all =
+        p.b.data == p.b_owner->address() &&
+        static_cast<std::size_t>(p.k * p.n) * size_of(p.b.dtype) == p.b_owner->bytes();
+    const bool by_rows = p.b.row_stride == p.n && p.b.column_stride == 1;
+    const bool by_columns = p.b.row_stride == 1 && p.b.column_stride == p.k;
+    if (is_all && (by_rows || by_columns)) p.b_owner->release(std::move(unpack));
 }
 
 void multiply(const Product& product, const Finished& finished) {
     if (product.m == 0 || product.n == 0) return;
+    // What is read packed is read so always: the order of sums must not depend on who reads it too.
+    const bool reads_packed = product.b_owner != nullptr && product.b_owner->may_release();
+    const bool few_rows = has_few_rows(product) && !reads_packed;
     if (product.dtype == DType::bf16 && product.windows == nullptr && finished && product.k > 0 &&
-        product.m > kFewRows && has_tiles())
+        !few_rows && has_tiles())
         return multiply_by_tiles(product, finished);
     // Elements of f16 and bf16 are summed up in f32, beside the result.
     BufferPtr beside;
@@ -735,20 +591,19 @@ void multiply(const Product& product, const Finished& finished) {
         p.result = beside->host_mutable();
     }
     if (p.k == 0) {
-        const std::size_t size = product_type(p.dtype) == DType::f64 ? 8 : 4;
-        std::memset(p.result, 0, static_cast<std::size_t>(p.m * p.n) * size);
+        std::memset(p.result, 0,
+                    static_cast<std::size_t>(p.m * p.n) * size_of(product_type(p.dtype)));
         if (finished) finished(0, p.m, p.result, p.n);
         return;
     }
-    const auto run = [&]<class T, class From>(From) {
-        if (has_few_rows(p)) return multiply_few_rows<T, From>(p, finished);
-        Multiplication<T, From>(p, finished).run();
-    };
+    if (few_rows) return multiply_few_rows(p, finished);
+    const auto run = [&]<class T, class From>(From) { Multiplication<T, From>(p, finished).run(); };
     switch (p.dtype) {
         case DType::f16: return run.template operator()<float>(Half());
         case DType::bf16: return run.template operator()<float>(BFloat16());
         case DType::f32: return run.template operator()<float>(float());
         case DType::f64: return run.template operator()<double>(double());
+        case DType::i32: return multiply_bytes(p, finished);
         default: throw InternalError("a product of a type that is not multiplied here");
     }
 }

@@ -2,7 +2,9 @@
 // stands before each is summed up, and each is scanned from there. Eight blocks are scanned side
 // by side, since a step of one waits for the step before it.
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <vector>
 
@@ -102,19 +104,20 @@ class Scan {
     }
 
     void run() {
-        // A unit is a block of a chunk of neighbouring lines.
-        const std::int64_t units = lines_.outer * blocks_ * chunks_;
-        const std::int64_t elements = block_ * std::min(lines_.inner, kWide);
-        const std::int64_t grain =
-            (std::max<std::int64_t>(1, kPiece / elements) + kSide - 1) / kSide * kSide;
         if (blocks_ > 1) {
             before_.assign(static_cast<std::size_t>(lines_.count() * blocks_), S::start());
-            share(units, grain, [&](std::int64_t begin, std::int64_t end) {
+            share(units(), grain(), [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t u = begin; u < end; ++u) reduce(unit(u));
             });
-            sum_up();
+            if (may_overflow()) {
+                blocks_ = 1;
+                block_ = lines_.size;
+            } else {
+                sum_up();
+            }
         }
-        share(units, lines_.inner > 1 ? std::max<std::int64_t>(1, grain / kSide) : grain,
+        const std::int64_t grain = this->grain();
+        share(units(), lines_.inner > 1 ? std::max<std::int64_t>(1, grain / kSide) : grain,
               [&](std::int64_t begin, std::int64_t end) {
                   if (lines_.inner > 1) {
                       for (std::int64_t u = begin; u < end; ++u) scan_wide(unit(u));
@@ -127,6 +130,23 @@ class Scan {
     }
 
    private:
+    /// A unit is a block of a chunk of neighbouring lines.
+    std::int64_t units() const { return lines_.outer * blocks_ * chunks_; }
+    std::int64_t grain() const {
+        const std::int64_t elements = block_ * std::min(lines_.inner, kWide);
+        return (std::max<std::int64_t>(1, kPiece / elements) + kSide - 1) / kSide * kSide;
+    }
+
+    /// Whether a block's total left the numbers: that of the line before it may lead back, where
+    /// totals are no wider than elements.
+    bool may_overflow() const {
+        if constexpr (std::is_same_v<Total, T> && !std::is_integral_v<T>) {
+            return std::any_of(before_.begin(), before_.end(),
+                               [](const Total& t) { return !std::isfinite(std::abs(t)); });
+        }
+        return false;
+    }
+
     struct Unit {
         std::int64_t first;   // where its first element lies, in the order of the scan
         std::int64_t length;  // along the axis

@@ -17,7 +17,7 @@ namespace {
 
 using ops::Lines;
 
-constexpr int kStretchBits = 15;  // elements of a stretch, at most, where there are not many
+constexpr int kStretchBits = 17;  // elements of a stretch, at most, where there are not many
 constexpr int kDigitBits = 11;    // stretches, at most
 
 /// An update's bits and where in the result they go. Results of more elements than 32 bits count
@@ -53,7 +53,7 @@ Distributed<Bits> distribute(const EvalArgs& args) {
     const bool single = to.count() == 1;
 
     const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(size - 1)));
-    const int shift = std::max(std::clamp(width - 6, 0, kStretchBits), width - kDigitBits);
+    const int shift = std::max(std::clamp(width - 2, 0, kStretchBits), width - kDigitBits);
     const std::int64_t stretch = std::int64_t{1} << shift;
 
     FirstOutside outside;

@@ -2,6 +2,7 @@
 
 #include "backend/host_backend.h"
 #include "backend/run_steps.h"
+#include "plan/describe.h"
 
 namespace lazuli::backend {
 
@@ -30,8 +31,10 @@ class Interpreter final : public HostBackend {
             return true;
         });
     }
-    std::vector<std::string> kernel_lines(const void* prepared) const override {
-        return static_cast<const plan::Steps*>(prepared)->lines();
+    PreparedInfo info(const void* prepared, bool code) const override {
+        PreparedInfo out = plan::describe(*static_cast<const plan::Steps*>(prepared), code);
+        for (KernelInfo& kernel : out.kernels) kernel.how = "interpreted";
+        return out;
     }
 };
 

@@ -5,6 +5,7 @@
 
 #include "backend/host_backend.h"
 #include "ir/layout.h"
+#include "ops/bundle.h"
 
 namespace lazuli::backend {
 
@@ -68,16 +69,18 @@ class Reference final : public HostBackend {
         const auto& [program, dying, dying_until] = *static_cast<const Prepared*>(prepared);
         std::vector<HostArray> param_arrays;
         std::vector<BufferPtr> dense;  // copies of operands that are not dense
+        std::vector<Reading> reading;
         for (std::size_t i = 0; i < params.size(); ++i) {
             const TensorSpec& spec = program.params()[i].spec;
+            reading.emplace_back(*params[i].buffer);
             const auto* data =
-                static_cast<const unsigned char*>(params[i].buffer->host_data()) + params[i].offset;
+                static_cast<const unsigned char*>(reading.back().data()) + params[i].offset;
             if (params[i].dense) {
                 param_arrays.push_back({data, &spec});
             } else {
                 dense.push_back(allocate(static_cast<std::size_t>(spec.nbytes())));
                 ir::copy_dense(data, params[i].strides, spec, dense.back()->host_mutable());
-                param_arrays.push_back({dense.back()->host_data(), &spec});
+                param_arrays.push_back({dense.back()->address(), &spec});
             }
         }
         std::vector<BufferPtr> values(program.size());
@@ -94,13 +97,15 @@ class Reference final : public HostBackend {
                     inputs.push_back(param_arrays[at]);
                 } else {
                     specs[k] = program.operation(at).spec();
-                    inputs.push_back({values[at]->host_data(), &specs[k]});
+                    inputs.push_back({values[at]->address(), &specs[k]});
                 }
             }
             const TensorSpec spec = operation.spec();
             values[i] = allocate(static_cast<std::size_t>(spec.nbytes()));
-            operation.def().evaluate(
-                {operation.def(), operation.attrs(), inputs, &spec, values[i]->host_mutable()});
+            const EvalArgs args{operation.def(), operation.attrs(), inputs, &spec,
+                                values[i]->host_mutable()};
+            ops::clear_gaps(args);
+            args.op.evaluate(args);
             for (std::size_t k = i == 0 ? 0 : dying_until[i - 1]; k < dying_until[i]; ++k)
                 values[dying[k]] = nullptr;
         }

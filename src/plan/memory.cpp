@@ -1,0 +1,243 @@
+#include "plan/memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/in_place.h"
+#include "plan/contraction.h"
+#include "plan/order.h"
+#include "plan/packing.h"
+
+namespace lazuli::plan {
+
+namespace {
+
+/// Sizes that are whole pages would put equal elements of all values at equal places within a page,
+/// and a processor that compares the low bits of addresses takes a store to one for a load of the
+/// other.
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kLarge = std::int64_t{256} << 10;
+constexpr std::int64_t kShift = 9 * kValueAlignment;
+
+std::int64_t room_for(const TensorSpec& spec) {
+    const std::int64_t bytes =
+        std::max<std::int64_t>((spec.nbytes() + kValueAlignment - 1) / kValueAlignment, 1) *
+        kValueAlignment;
+    return bytes >= kLarge && bytes % kPage == 0 ? bytes + kShift : bytes;
+}
+
+/// Whether a kernel may find a position out of range. It is tried again then, and must not have
+/// overwritten what it reads.
+bool may_fail(const codegen::Block& block) {
+    return std::any_of(block.begin(), block.end(), [](const codegen::Statement& s) {
+        return s.kind == codegen::StatementKind::bind || may_fail(s.body);
+    });
+}
+
+class Planner {
+   public:
+    explicit Planner(Steps& steps) : steps_(steps), program_(steps.program) {
+        bytes_.resize(program_.size());
+        for (std::size_t i = 0; i < program_.size(); ++i)
+            bytes_[i] = room_for(program_.spec(ValueRef::op(i)));
+        is_result_.resize(program_.size(), false);
+        for (const ProgramResult& result : program_.results()) {
+            if (!result.value.is_param()) is_result_[result.value.index()] = true;
+        }
+    }
+
+    void run() {
+        for (Step& step : steps_.all) find_places_to_take(step);
+        order();
+        const std::size_t last = steps_.all.size();
+        end_.assign(program_.size(), 0);
+        for (std::size_t i = 0; i < last; ++i) {
+            for (const ValueRef v : steps_.all[i].buffers) {
+                if (!v.is_param()) end_[v.index()] = i + 1;
+            }
+        }
+        pack();
+        place();
+    }
+
+   private:
+    using Number = std::uint32_t;
+
+    /// Outputs of a kernel that may lie where an operand did. A product of matrices may write
+    /// before it has read all.
+    void find_places_to_take(Step& step) const {
+        step.in_place.clear();
+        if (step.kernel == nullptr || find_contraction(program_, step.group)) return;
+        for (const codegen::InPlace& pair : codegen::find_in_place(*step.kernel)) {
+            const ValueRef from = step.buffers[pair.read];
+            const bool read_once = std::count(step.buffers.begin(), step.buffers.end(), from) == 1;
+            if (read_once) step.in_place.emplace_back(from, step.buffers[pair.written]);
+        }
+    }
+
+    void order() {
+        OrderProblem problem;
+        problem.bytes = bytes_;
+        problem.kept = is_result_;
+        for (std::size_t i = 0; i < bytes_.size(); ++i) {
+            if (is_result_[i]) problem.bytes[i] = 0;  // there from the start, in any order
+        }
+        for (const Step& step : steps_.all) {
+            OrderStep& seen = problem.steps.emplace_back();
+            for (std::size_t k = 0; k < step.buffers.size(); ++k) {
+                const ValueRef v = step.buffers[k];
+                if (v.is_param() || step.writes(k)) continue;
+                const auto number = static_cast<Number>(v.index());
+                if (std::find(seen.reads.begin(), seen.reads.end(), number) == seen.reads.end())
+                    seen.reads.push_back(number);
+            }
+            for (const ValueRef v : step.outputs)
+                seen.writes.push_back(static_cast<Number>(v.index()));
+            for (const auto& [from, to] : step.in_place) {
+                if (from.is_param() || is_result_[to.index()]) continue;
+                seen.in_place.emplace_back(static_cast<Number>(from.index()),
+                                           static_cast<Number>(to.index()));
+            }
+        }
+        const Order found = order_steps(problem);
+        std::vector<Step> ordered;
+        ordered.reserve(steps_.all.size());
+        for (const std::uint32_t i : found.steps) ordered.push_back(std::move(steps_.all[i]));
+        steps_.all = std::move(ordered);
+        steps_.memory.recorded_peak = found.given_peak;
+    }
+
+    /// The value whose place a value takes, from value to value.
+    Number place_of(Number value) const {
+        while (takes_[value] != value) value = takes_[value];
+        return value;
+    }
+
+    void pack() {
+        takes_.resize(program_.size());
+        std::iota(takes_.begin(), takes_.end(), 0U);
+        std::vector<Number> stored;
+        std::vector<std::size_t> begin(program_.size(), 0);
+        for (std::size_t i = 0; i < steps_.all.size(); ++i) {
+            const Step& step = steps_.all[i];
+            std::vector<ValueRef> taken;
+            for (const ValueRef output : step.outputs) {
+                const auto to = static_cast<Number>(output.index());
+                begin[to] = i;
+                end_[to] = std::max(end_[to], i + 1);
+                if (is_result_[to]) continue;
+                stored.push_back(to);
+                for (const auto& [from, target] : step.in_place) {
+                    if (!(target == output) || from.is_param() || is_result_[from.index()] ||
+                        end_[from.index()] != i + 1 || bytes_[from.index()] != bytes_[to] ||
+                        std::find(taken.begin(), taken.end(), from) != taken.end())
+                        continue;
+                    takes_[to] = static_cast<Number>(from.index());
+                    taken.push_back(from);
+                    break;
+                }
+            }
+        }
+        std::vector<Lifetime> lifetimes;
+        std::vector<std::size_t> lifetime_of(program_.size());
+        for (const Number value : stored) {
+            const Number place = place_of(value);
+            if (place == value) {
+                lifetime_of[value] = lifetimes.size();
+                lifetimes.push_back({static_cast<std::int64_t>(begin[value]),
+                                     static_cast<std::int64_t>(end_[value]), bytes_[value]});
+            } else {
+                lifetimes[lifetime_of[place]].upper = static_cast<std::int64_t>(end_[value]);
+            }
+        }
+        const Packing packing =
+            plan::pack(lifetimes, {.alignment = kValueAlignment, .seconds = kSeconds});
+        MemoryPlan& memory = steps_.memory;
+        memory.offsets.assign(program_.size(), -1);
+        for (const Number value : stored)
+            memory.offsets[value] = packing.offsets[lifetime_of[place_of(value)]];
+        memory.peak = packing.peak;
+        memory.bound = packing.bound;
+        memory.greedy_peak = packing.greedy_peak;
+        memory.method = packing.method;
+    }
+
+    /// Says of every buffer where it is.
+    void place() {
+        std::vector<std::int64_t> number(program_.size(), -1);  // of results
+        for (const ProgramResult& result : program_.results()) {
+            const ValueRef v = result.value;
+            if (!v.is_param() && number[v.index()] < 0) {
+                number[v.index()] = static_cast<std::int64_t>(steps_.result_bytes.size());
+                steps_.result_bytes.push_back(program_.spec(v).nbytes());
+            }
+        }
+        const auto place_of = [&](ValueRef v) -> Place {
+            if (v.is_param()) return {Place::Kind::param, static_cast<std::int64_t>(v.index())};
+            if (number[v.index()] >= 0) return {Place::Kind::result, number[v.index()]};
+            return {Place::Kind::arena, steps_.memory.offsets[v.index()]};
+        };
+        for (const ProgramResult& result : program_.results())
+            steps_.results.push_back(place_of(result.value));
+        for (Step& step : steps_.all) {
+            for (const ValueRef v : step.buffers) step.places.push_back(place_of(v));
+        }
+        find_takeovers(number);
+    }
+
+    /// Products pack their operands, kernels have scratch, and who knows what others do.
+    bool asks_for_memory(const Step& step) const {
+        if (step.kernel == nullptr || find_contraction(program_, step.group)) return true;
+        const auto& buffers = step.kernel->buffers;
+        return std::any_of(buffers.begin(), buffers.end(),
+                           [](const codegen::KernelBuffer& buffer) { return buffer.scratch; });
+    }
+
+    /// `number`: of results, by operation.
+    void find_takeovers(const std::vector<std::int64_t>& number) {
+        constexpr std::size_t kReturned = SIZE_MAX;
+        std::vector<std::size_t> last(program_.params().size(), 0);  // step that reads it
+        for (std::size_t i = 0; i < steps_.all.size(); ++i) {
+            for (const ValueRef v : steps_.all[i].buffers) {
+                if (v.is_param()) last[v.index()] = i;
+            }
+        }
+        for (const ProgramResult& result : program_.results()) {
+            if (result.value.is_param()) last[result.value.index()] = kReturned;
+        }
+        std::vector<bool> param_taken(last.size(), false);
+        std::vector<bool> result_taken(steps_.result_bytes.size(), false);
+        // What runs out of memory is tried again: nothing is overwritten before the last step that
+        // asks for more.
+        std::size_t first = steps_.all.size();
+        while (first > 0 && !asks_for_memory(steps_.all[first - 1])) --first;
+        for (std::size_t i = first; i < steps_.all.size(); ++i) {
+            if (!steps_.all[i].in_place.empty() && may_fail(steps_.all[i].kernel->body)) continue;
+            for (const auto& [from, to] : steps_.all[i].in_place) {
+                if (!from.is_param() || number[to.index()] < 0) continue;
+                const std::size_t param = from.index();
+                const auto result = static_cast<std::size_t>(number[to.index()]);
+                if (last[param] != i || param_taken[param] || result_taken[result]) continue;
+                param_taken[param] = true;
+                result_taken[result] = true;
+                steps_.takeovers.push_back({param, result, i});
+            }
+        }
+    }
+
+    // What a search may add to the time of planning. Kernels that are new take longer to compile.
+    static constexpr double kSeconds = 0.02;
+
+    Steps& steps_;
+    const Program& program_;
+    std::vector<std::int64_t> bytes_;
+    std::vector<bool> is_result_;
+    std::vector<std::size_t> end_;  // of each value: behind the step that reads it last
+    std::vector<Number> takes_;     // the place of another value, or its own
+};
+
+}  // namespace
+
+void plan_memory(Steps& steps) { Planner(steps).run(); }
+
+}  // namespace lazuli::plan

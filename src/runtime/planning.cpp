@@ -1,0 +1,116 @@
+#include "runtime/planning.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/env.h"
+#include "frontend/policy.h"
+#include "lazuli/error.h"
+#include "optimize/pipeline.h"
+#include "plan/expand.h"
+#include "runtime/benchmark.h"
+#include "runtime/control.h"
+
+namespace lazuli::runtime {
+
+namespace {
+
+plan::Cache& plan_cache() {
+    static plan::Cache& cache =
+        *new plan::Cache(static_cast<std::size_t>(env::integer(env::Var::plan_cache_bytes)));
+    return cache;
+}
+
+std::string list_of(std::span<const TensorSpec> specs) {
+    std::string out;
+    for (const TensorSpec& spec : specs) out += (out.empty() ? "" : ", ") + spec.str();
+    return out;
+}
+
+plan::Context context_of(Device device) {
+    return {device, frontend::policy_set(), optimize::switches_key()};
+}
+
+}  // namespace
+
+std::string_view reason(Miss why) {
+    switch (why) {
+        case Miss::new_op: return "these operations were not planned before";
+        case Miss::shape: return "another shape";
+        case Miss::dtype: return "another type";
+        case Miss::layout: return "another layout";
+        case Miss::device: return "another device";
+        case Miss::policy: return "another policy, or other passes";
+        case Miss::evicted: return "its plan was dropped";
+    }
+    __builtin_unreachable();
+}
+
+std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device) {
+    Backend& backend = backend_of(device);
+    auto made = std::make_shared<plan::Plan>();
+    made->program = program;
+    made->device = device;
+    plan::ExpandOptions options;
+    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
+                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
+    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates,
+                          std::size_t cache) {
+        return fastest_implementation(backend, op, args, candidates, cache);
+    };
+    made->expanded = plan::expand(program, options);
+    std::vector<TensorSpec> inputs;
+    for (std::size_t i = 0; i < made->expanded.size(); ++i) {
+        const Operation operation = made->expanded.operation(i);
+        inputs.clear();
+        for (std::size_t k = 0; k < operation.input_count(); ++k)
+            inputs.push_back(made->expanded.spec(operation.input(k)));
+        if (is_control(operation.def())) plan_bodies(operation, device);
+        if (backend.supports(operation.def(), inputs, operation.spec())) continue;
+        if (device == Device())
+            throw InternalError(
+                fmt::format("the reference backend lacks {}", operation.def().name));
+        if (env::flag(env::Var::strict)) {
+            throw DeviceError(fmt::format(
+                "{}: the backend {} does not take {} -> {}, and LAZULI_STRICT is set",
+                operation.def().name, backend.name(), list_of(inputs), operation.spec().str()));
+        }
+        made->device = Device();
+        made->expanded =
+            plan::expand(program, {});  // the reference backend runs every core op and no composite
+        break;
+    }
+    Backend& runs = backend_of(made->device);
+    made->prepared = runs.prepare(made->expanded);
+    made->prepared_bytes = runs.prepared_bytes(made->prepared.get());
+    made->launches = runs.info(made->prepared.get(), false).kernels.size();
+    if (made->launches == 0) made->launches = made->expanded.size();
+    return made;
+}
+
+std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device device,
+                                            Finding& finding) {
+    const plan::Context context = context_of(device);
+    auto [found, why] = plan_cache().find(captured, context);
+    finding.found = found != nullptr;
+    finding.why = why;
+    if (found != nullptr) return found;
+    const auto start = std::chrono::steady_clock::now();
+    const auto made = make_plan(captured.program(), device);
+    made->hash = captured.hash;
+    plan_cache().insert(captured, context, made);
+    finding.microseconds =
+        1e6 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (is_watching()) report_plan(*made);
+    return made;
+}
+
+plan::Cache::Found peek_plan(const ir::Capture& captured, Device device) {
+    return plan_cache().peek(captured, context_of(device));
+}
+
+CacheStats plan_cache_stats() { return plan_cache().stats(); }
+void clear_plans() { plan_cache().clear(); }
+
+}  // namespace lazuli::runtime

@@ -1,0 +1,31 @@
+#pragma once
+
+// From a captured graph to its plan: found in the cache, or made.
+
+#include <memory>
+
+#include "ir/graph.h"
+#include "lazuli/graph.h"
+#include "plan/cache.h"
+#include "runtime/watch.h"
+
+namespace lazuli::runtime {
+
+/// Plans a program for a device, by the policies that hold on this thread.
+std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device);
+
+/// The plan of a captured graph, found or made, by the policies that hold on this thread. Where
+/// somebody watches, `finding` says how.
+std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device device,
+                                            Finding& finding);
+
+/// What `find_plan` would find; nothing is counted.
+plan::Cache::Found peek_plan(const ir::Capture& captured, Device device);
+
+/// Why there was no plan, in words.
+std::string_view reason(Miss why);
+
+CacheStats plan_cache_stats();
+void clear_plans();
+
+}  // namespace lazuli::runtime
