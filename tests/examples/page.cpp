@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -69,8 +70,8 @@ struct Written {
 };
 
 /// The code of every LAZULI_EXAMPLE of a file, by itself squeezed.
-std::map<std::string, Written> examples_in(const std::string& path) {
-    std::ifstream in(path);
+std::map<std::string, Written> examples_in(const std::filesystem::path& path) {
+    std::ifstream in(LAZULI_EXAMPLES / path.filename());
     std::stringstream all;
     all << in.rdbuf();
     const std::string text = all.str();
