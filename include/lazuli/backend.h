@@ -158,6 +158,12 @@ class Backend {
         (void)code;
         return {};
     }
+    /// Seconds that a kernel takes at least on this machine, by what it moves and computes; 0 where
+    /// nobody knows. The first call may measure for a moment.
+    virtual double least_seconds(const KernelInfo& kernel) const {
+        (void)kernel;
+        return 0;
+    }
     /// About how much memory a prepared program takes; the plan cache is bounded by it.
     virtual std::size_t prepared_bytes(const void* prepared) const {
         (void)prepared;

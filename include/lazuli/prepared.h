@@ -24,6 +24,7 @@ struct KernelInfo {
     std::int64_t bytes_read = 0;         ///< Of its operands.
     std::int64_t bytes_written = 0;      ///< Of its results.
     double flops = 0;                    ///< Functions of elements, and sums; a fused one is two.
+    DType factors = f32;   ///< What it multiplies; the processor's peak depends on it.
     std::string code;      ///< Its kernel IR, where it has one and code was asked for.
     std::string assembly;  ///< Its machine code, under the same conditions.
 };

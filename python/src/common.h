@@ -74,5 +74,6 @@ void bind_records(nb::module_& m);
 void bind_factories(nb::module_& m);
 void bind_engine(nb::module_& m);
 void bind_streams(nb::module_& m);
+void bind_inspect(nb::module_& m);
 
 }  // namespace lazuli::python

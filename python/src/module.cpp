@@ -75,4 +75,5 @@ NB_MODULE(_lazuli, m) {
     bind_factories(m);
     bind_engine(m);
     bind_streams(m);
+    bind_inspect(m);
 }

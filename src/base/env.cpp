@@ -50,6 +50,12 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
      "timeline."},
     {Var::trace_inputs, "LAZULI_TRACE_INPUTS", "0",
      "1: with the operands of every plan's first run."},
+    {Var::nan_check, "LAZULI_NAN_CHECK", "0",
+     "1: evaluations stop at the first operation that makes a NaN of operands without one, and say "
+     "where it was recorded."},
+    {Var::debug_tensors, "LAZULI_DEBUG_TENSORS", "0",
+     "1: on standard error, a line for each operation that is computed: least, greatest, mean, "
+     "NaNs, infinities and the first values of its result."},
     {Var::passes_off, "LAZULI_PASSES_OFF", "",
      "Passes over programs that do not run, separated by commas: `algebra,fold`."},
     {Var::fuel, "LAZULI_FUEL", "9223372036854775807",

@@ -28,6 +28,8 @@ enum class Var {
     debug,
     trace,
     trace_inputs,
+    nan_check,
+    debug_tensors,
     passes_off,
     fuel,
     verify,

@@ -9,10 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench_limits.h"
+#include "backend/cpu/limits.h"
 #include "lazuli/lazuli.h"
 
 namespace lazuli::bench {
+
+using cpu::Limits;
+using cpu::Streams;
 
 double now();  // seconds
 

@@ -8,6 +8,7 @@
 #include "frontend/scopes.h"
 #include "ir/engine.h"
 #include "ir/placement.h"
+#include "ir/sources.h"
 #include "lazuli/error.h"
 
 namespace lazuli::frontend {
@@ -522,6 +523,7 @@ void after_record(Arena& arena, Node& node) {
         scope->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
     }
     if (!computes) return;
+    if (mode.sources > 0) ir::keep_source(node);
     if (mode.eager > 0) {
         Node* target = &node;
         ir::engine().eval({&target, 1});

@@ -80,6 +80,9 @@ Arena& acquire_arena() {
     tls_arena->mode.flush_depth =
         depth == 0 || depth > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(depth);
     tls_arena->update_flush_limit();
+    const bool inspects = env::flag(env::Var::nan_check) || env::flag(env::Var::debug_tensors);
+    tls_arena->mode.sources = inspects ? 1 : 0;
+    tls_arena->mode.update();
     return *tls_arena;
 }
 

@@ -36,6 +36,7 @@ struct RecordingMode {
     int eager = 0;                // depth of eager scopes
     void* graph_scope = nullptr;  // innermost GraphScope's state
     int hold_flush = 0;     // depth of scopes in which pending work must not be evaluated by itself
+    int sources = 0;        // depth of scopes that remember where operations are recorded
     bool pressure = false;  // buffers grew beyond the bound: evaluate at the next operation
     bool unusual = false;   // any of the above asks for attention after recording
     std::uint32_t flush_depth = UINT32_MAX;  // the bound as it was set
@@ -45,7 +46,7 @@ struct RecordingMode {
     std::uint32_t flush_backoff =
         0;  // raised where evaluating failed, so that not every operation tries again
 
-    void update() { unusual = eager > 0 || graph_scope != nullptr || pressure; }
+    void update() { unusual = eager > 0 || graph_scope != nullptr || sources > 0 || pressure; }
 };
 
 class Arena {

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/encoding.h"
+#include "ir/sources.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
 
@@ -72,6 +73,7 @@ void destroy(NodeHeader* header) noexcept {
             const std::scoped_lock lock(names().mutex);
             names().by_id.erase(node.id);
         }
+        if (node.has_flag(kSourceFlag)) drop_source(node);
     };
     free_value(*first);
     first->next = nullptr;

@@ -19,7 +19,13 @@ namespace lazuli::ir {
 enum class State : std::uint8_t { lazy, in_flight, available, failed };
 
 /// What capture must know of a node's op without looking at its record; bits of Node::flags.
-enum Flag : std::uint8_t { kLeafFlag = 1, kKeepFlag = 2, kNamedFlag = 4, kViewFlag = 8 };
+enum Flag : std::uint8_t {
+    kLeafFlag = 1,
+    kKeepFlag = 2,
+    kNamedFlag = 4,
+    kViewFlag = 8,
+    kSourceFlag = 16
+};
 
 inline std::uint8_t flags_of(const OpDef& def) {
     return static_cast<std::uint8_t>((has(def.traits, Trait::leaf) ? kLeafFlag : 0) |

@@ -38,6 +38,17 @@ double flops_of(const codegen::Block& block) {
     return flops;
 }
 
+/// The type that a product multiplies; of all else, which computes with vectors of f32 at best,
+/// that.
+DType factors_of(const Program& program, const Step& step) {
+    static const OpId product = require_op("dot_general");
+    for (const std::uint32_t member : step.group.operations) {
+        const Operation operation = program.operation(member);
+        if (operation.op() == product) return program.spec(operation.input(0)).dtype;
+    }
+    return f32;
+}
+
 KernelInfo kernel_of(const Program& program, const Step& step, bool code) {
     KernelInfo out;
     out.name = step.kernel != nullptr
@@ -54,6 +65,7 @@ KernelInfo kernel_of(const Program& program, const Step& step, bool code) {
     }
     if (step.kernel != nullptr) {
         out.flops = flops_of(step.kernel->body);
+        out.factors = factors_of(program, step);
         if (code) out.code = step.kernel->str();
     }
     return out;

@@ -5,7 +5,6 @@
 
 #include "ir/layout.h"
 #include "lazuli/error.h"
-#include "lazuli/trace.h"
 #include "runtime/blame.h"
 #include "runtime/memory.h"
 #include "runtime/planning.h"
@@ -40,6 +39,8 @@ Attempt::Attempt(std::span<Node* const> lazy, bool keep_held, Queue* queue, ir::
         if (state == State::lazy) lacks_.emplace_back(param);
     }
     if (blocked_by() != nullptr || !lacks_.empty()) return;
+    for (const Node* node : is_inspecting() ? captured.nodes : std::vector<Node*>())
+        recorded_.push_back({ir::name_of(*node).value_or(""), ir::source_of(*node)});
     outputs_.reserve(captured.outputs.size());
     std::size_t inputs = 0;
     for (Node* output : captured.outputs) {
@@ -154,7 +155,8 @@ void Attempt::compute() {
     const bool at_home = plan_->device == device_;
     if (at_home) {
         // A trace writes down what a plan was given, when it has run.
-        for (const std::size_t i : trace::is_on() ? std::span<const std::size_t>() : unneeded_)
+        const bool keeps = is_traced() || !recorded_.empty();
+        for (const std::size_t i : keeps ? std::span<const std::size_t>() : unneeded_)
             bindings[i].given_away = &given_away_;
     } else {
         fallbacks.fetch_add(1, std::memory_order_relaxed);
@@ -181,6 +183,8 @@ void Attempt::compute() {
 }
 
 std::vector<BufferPtr> Attempt::run_plan(const std::vector<Binding>& bindings) {
+    if (!recorded_.empty())
+        return run_inspected(plan_->program, plan_->device, bindings, recorded_);
     std::optional<Execution> watched;
     if (is_watching()) watched.emplace(*plan_, finding_, bindings);
     try {

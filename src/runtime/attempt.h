@@ -11,6 +11,7 @@
 #include "ir/node.h"
 #include "plan/cache.h"
 #include "runtime/flight.h"
+#include "runtime/inspect.h"
 #include "runtime/watch.h"
 
 namespace lazuli::runtime {
@@ -92,6 +93,7 @@ class Attempt {
     std::vector<Held> lacks_;
     std::shared_ptr<const plan::Plan> plan_;
     Finding finding_;
+    std::vector<Recorded> recorded_;          // of each operation, where somebody inspects
     std::vector<std::size_t> unneeded_;       // parameters
     bool given_away_ = false;                 // whether one of them was overwritten
     std::vector<std::exception_ptr> errors_;  // of single results; none: all are there

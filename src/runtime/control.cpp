@@ -1,17 +1,13 @@
 #include "runtime/control.h"
 
 #include <cstring>
-#include <list>
-#include <mutex>
 
-#include "frontend/policy.h"
 #include "ir/layout.h"
 #include "lazuli/program.h"
 #include "ops/bundle.h"
 #include "ops/control.h"
-#include "optimize/pipeline.h"
-#include "plan/cache.h"
-#include "runtime/planning.h"
+#include "runtime/inspect.h"
+#include "runtime/plan_list.h"
 
 namespace lazuli::runtime {
 
@@ -19,44 +15,9 @@ namespace {
 
 // ---- plans of bodies
 
-/// Bodies are attributes, known by a number; a few plans are kept, the last used first.
-class BodyPlans {
-   public:
-    std::shared_ptr<const plan::Plan> find(std::uint64_t number, const Program& body,
-                                           Device device) {
-        const plan::Context context{device, frontend::policy_set(), optimize::switches_key()};
-        {
-            const std::scoped_lock lock(mutex_);
-            for (auto at = plans_.begin(); at != plans_.end(); ++at) {
-                if (at->number != number || !(at->context == context)) continue;
-                plans_.splice(plans_.begin(), plans_, at);
-                return at->plan;
-            }
-        }
-        auto made = make_plan(body, device);  // outside of the lock: it may take a while
-        const std::scoped_lock lock(mutex_);
-        plans_.push_front({number, context, made});
-        if (plans_.size() > kMost) plans_.pop_back();
-        return made;
-    }
-    void clear() {
-        const std::scoped_lock lock(mutex_);
-        plans_.clear();
-    }
-
-   private:
-    static constexpr std::size_t kMost = 256;
-    struct Entry {
-        std::uint64_t number;
-        plan::Context context;
-        std::shared_ptr<const plan::Plan> plan;
-    };
-    std::mutex mutex_;
-    std::list<Entry> plans_;
-};
-
-BodyPlans& body_plans() {
-    static BodyPlans& plans = *new BodyPlans;
+/// Bodies are attributes, known by a number.
+PlanList<std::uint64_t>& body_plans() {
+    static PlanList<std::uint64_t>& plans = *new PlanList<std::uint64_t>(256);
     return plans;
 }
 
@@ -117,6 +78,7 @@ class Body {
 
     std::vector<BufferPtr> run(std::span<const Binding> params) const {
         const Execution::Pause part_of_the_loop;
+        if (is_inspecting()) return run_inspected(program(), runs_.device(), params, {});
         try {
             return runs_.run(plan_->prepared.get(), params);
         } catch (const SomeFailed& some) {  // a loop fails as a whole

@@ -14,6 +14,7 @@
 #include "runtime/benchmark.h"
 #include "runtime/control.h"
 #include "runtime/evaluate.h"
+#include "runtime/inspect.h"
 #include "runtime/memory.h"
 #include "runtime/planning.h"
 #include "runtime/values.h"
@@ -102,6 +103,7 @@ std::string describe(const CacheStats& stats) {
 void clear_caches() {
     runtime::clear_plans();
     runtime::clear_body_plans();
+    runtime::clear_step_plans();
     runtime::clear_measurements();
     runtime::drop_spare_memory();
     ir::arena().trim();

@@ -9,6 +9,7 @@
 #include "lazuli/trace.h"
 #include "runtime/queue.h"
 #include "runtime/trace.h"
+#include "runtime/watch.h"
 
 namespace lazuli {
 
@@ -130,7 +131,7 @@ bool ir::Flight::wait(std::optional<Clock::time_point> until) {
     }
     const auto is_over = [&] { return done_.load(std::memory_order_relaxed); };
     bool in_time = true;
-    const double start = trace::is_on() ? trace::now() : 0;
+    const double start = runtime::is_traced() ? trace::now() : 0;
     if (until) {
         in_time = changed_.wait_until(lock, *until, is_over);
     } else {

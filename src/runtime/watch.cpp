@@ -9,7 +9,6 @@
 #include "base/env.h"
 #include "ir/text.h"
 #include "lazuli/backend.h"
-#include "lazuli/trace.h"
 #include "runtime/planning.h"
 #include "runtime/trace.h"
 
@@ -23,24 +22,29 @@ std::int64_t level() {
     return set;
 }
 
-thread_local Execution* innermost = nullptr;
+thread_local Execution* now_running = nullptr;
 
 std::string per_second(double amount, double seconds, std::string_view unit) {
     return seconds > 0 ? fmt::format("{:.2f} G{}/s", amount / seconds / 1e9, unit) : "";
 }
 
-void print_kernel(const KernelInfo& kernel, double seconds) {
+void print_kernel(const Backend& backend, const KernelInfo& kernel, double seconds) {
+    const double least = backend.least_seconds(kernel);
+    const std::string share =
+        least > 0 && seconds > 0 ? fmt::format("{:.3g} % of limit", 100 * least / seconds) : "";
     fmt::print(
-        stderr, "lazuli:   {:<12} {:>9.1f} us {:>16} {:>14}  {}: {} -> {} ({})\n", kernel.name,
-        1e6 * seconds, per_second(kernel.flops, seconds, "FLOP"),
+        stderr, "lazuli:   {:<12} {:>9.1f} us {:>16} {:>14} {:>15}  {}: {} -> {} ({})\n",
+        kernel.name, 1e6 * seconds, per_second(kernel.flops, seconds, "FLOP"),
         per_second(static_cast<double>(kernel.bytes_read + kernel.bytes_written), seconds, "B"),
-        kernel.operations, fmt::join(kernel.reads, ", "), fmt::join(kernel.writes, ", "),
+        share, kernel.operations, fmt::join(kernel.reads, ", "), fmt::join(kernel.writes, ", "),
         kernel.how);
 }
 
 }  // namespace
 
+#ifndef LAZULI_NO_TRACING
 bool is_watching() { return level() > 0 || trace::is_on(); }
+#endif
 
 void report_plan(const plan::Plan& plan) {
     if (level() < 3) return;
@@ -56,9 +60,9 @@ void report_plan(const plan::Plan& plan) {
     }
 }
 
-Execution* Execution::current() { return innermost; }
-Execution::Pause::Pause() : paused_(std::exchange(innermost, nullptr)) {}
-Execution::Pause::~Pause() { innermost = paused_; }
+Execution* Execution::innermost() { return now_running; }
+Execution::Pause::Pause() : paused_(std::exchange(now_running, nullptr)) {}
+Execution::Pause::~Pause() { now_running = paused_; }
 
 Execution::Execution(const plan::Plan& plan, const Finding& finding,
                      std::span<const Binding> params)
@@ -67,14 +71,14 @@ Execution::Execution(const plan::Plan& plan, const Finding& finding,
       params_(params),
       start_(trace::now()),
       info_(backend_of(plan.device).info(plan.prepared.get(), false)),
-      outer_(innermost) {
+      outer_(now_running) {
     starts_.resize(info_.kernels.size(), 0);
     seconds_.resize(info_.kernels.size(), -1);
-    innermost = this;
+    now_running = this;
 }
 
 Execution::~Execution() {
-    innermost = outer_;
+    now_running = outer_;
     const double seconds = trace::now() - start_;
     if (trace::is_on())
         trace::add_run({.plan = plan_,
@@ -97,7 +101,7 @@ Execution::~Execution() {
                bytes_text(info_.arena_bytes), bytes_text(info_.alive_bytes),
                bytes_text(info_.unplanned_bytes), finding_.microseconds, 1e6 * seconds);
     for (std::size_t i = 0; i < seconds_.size() && level() >= 2; ++i) {
-        if (seconds_[i] >= 0) print_kernel(info_.kernels[i], seconds_[i]);
+        if (seconds_[i] >= 0) print_kernel(backend_of(plan_.device), info_.kernels[i], seconds_[i]);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lazuli/graph.h"
+#include "lazuli/trace.h"
 #include "plan/cache.h"
 
 namespace lazuli::runtime {
@@ -21,8 +22,15 @@ struct Finding {
     double microseconds = 0;  // that looking for it, or making it, took
 };
 
+#ifdef LAZULI_NO_TRACING  // a build to measure against what watching costs where nobody does
+constexpr bool is_watching() { return false; }
+constexpr bool is_traced() { return false; }
+#else
 /// Whether executions are watched: LAZULI_DEBUG is set, or a trace is on.
 bool is_watching();
+/// Whether a trace is on.
+inline bool is_traced() { return trace::is_on(); }
+#endif
 
 /// Says that a plan was made: programs and kernels, as far as LAZULI_DEBUG asks for them.
 void report_plan(const plan::Plan& plan);
@@ -37,7 +45,7 @@ class Execution {
     Execution& operator=(const Execution&) = delete;
 
     /// The innermost of this thread; null where nobody watches.
-    static Execution* current();
+    static Execution* current() { return is_watching() ? innermost() : nullptr; }
 
     /// Says when a kernel ran, and how long, in seconds of `trace::now`.
     void ran(std::size_t kernel, double start, double seconds) {
@@ -61,6 +69,8 @@ class Execution {
     };
 
    private:
+    static Execution* innermost();
+
     const plan::Plan& plan_;
     const Finding finding_;
     std::span<const Binding> params_;

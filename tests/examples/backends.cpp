@@ -95,6 +95,10 @@ void running(Examples& examples) {
         return std::tuple(info.kernels.size(), info.kernels[0].how,
                           backend.prepared_bytes(prepared.get()) > 0);
     });
+    LAZULI_EXAMPLE(Backend::least_seconds, "true", [] {
+        const KernelInfo kernel{.bytes_read = 1 << 20, .bytes_written = 1 << 20, .flops = 1 << 18};
+        return backend_of(Device("cpu")).least_seconds(kernel) > 0;
+    });
     LAZULI_EXAMPLE(register_backend, "borrowed, [5, 7, 9]", [] {
         struct Borrowed : Backend {
             Backend& other = backend_of(Device("reference"));

@@ -323,6 +323,43 @@ void traces(Examples& examples) {
     });
 }
 
+void inspections(Examples& examples) {
+    using namespace lazuli;
+    LAZULI_EXAMPLE((DebugTensors, TensorSummary::str), "add, mul, exp: 1 of 3 infinite", [] {
+        std::vector<TensorSummary> seen;
+        {
+            const DebugTensors debug([&](const TensorSummary& s) { seen.push_back(s); });
+            exp((Tensor({1.0, 2.0, 500.0}) + 1.0) * 2.0).eval();  // one kernel
+        }
+        const bool is_shown = seen[0].str().find("min 2") != std::string::npos;
+        return seen[0].op + ", " + seen[1].op + ", " + seen[2].op + ": " +
+               std::to_string(seen[2].infs) + (is_shown ? " of 3 infinite" : "");
+    });
+    LAZULI_EXAMPLE(set_source_hook, "line 3 of a script", [] {
+        std::string source;
+        set_source_hook([] { return std::string("line 3 of a script"); });
+        {
+            const DebugTensors debug([&](const TensorSummary& s) { source = s.source; });
+            (Tensor({1.0, 2.0}) * 2.0).eval();
+        }
+        set_source_hook(nullptr);
+        return source;
+    });
+    LAZULI_EXAMPLE(NanCheck,
+                   "log: makes NaN of operands without one: 1 of 2 elements of f32[2], the first "
+                   "at [1]; of f32[2] from -2 to 4",
+                   [] {
+                       const NanCheck check;
+                       std::string message;
+                       try {
+                           (log(Tensor({4.0, -2.0})) * 2.0).eval();
+                       } catch (const ExecutionError& error) {
+                           message = error.what();
+                       }
+                       return message.substr(0, message.find("; recorded at"));
+                   });
+}
+
 void conformance_tests(Examples& examples) {
     using namespace lazuli;
     LAZULI_EXAMPLE((conformance::run, conformance::Report::total), "true, 0", [] {
@@ -368,6 +405,7 @@ Examples functional() {
     memory_limits(out);
     streams(out);
     traces(out);
+    inspections(out);
     conformance_tests(out);
     return out;
 }

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/contraction.h"
+#include "backend/cpu/limits.h"
 #include "backend/host_backend.h"
 #include "backend/run_steps.h"
 #include "plan/describe.h"
@@ -79,6 +80,10 @@ class Cpu final : public HostBackend {
             return ways[step].contraction != nullptr;
         };
         return run_steps(*this, steps, params, launch, reads_released);
+    }
+    double least_seconds(const KernelInfo& kernel) const override {
+        return cpu::least_seconds(kernel.bytes_read, kernel.bytes_written, kernel.flops,
+                                  kernel.factors);
     }
     PreparedInfo info(const void* prepared, bool code) const override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);

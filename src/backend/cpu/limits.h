@@ -8,7 +8,7 @@
 
 #include "lazuli/dtype.h"
 
-namespace lazuli::bench {
+namespace lazuli::cpu {
 
 /// Stretches of memory of one length, read and written once, in step.
 struct Streams {
@@ -48,4 +48,9 @@ class Limits {
     double clock_ = 0;
 };
 
-}  // namespace lazuli::bench
+/// Seconds that a kernel takes at least by these limits: it moves so many bytes, and computes so
+/// much. What is not known yet of the machine is measured, some milliseconds each. Of any thread.
+double least_seconds(std::int64_t bytes_read, std::int64_t bytes_written, double flops,
+                     DType factors);
+
+}  // namespace lazuli::cpu

@@ -1,22 +1,26 @@
-#include "cli/bench_limits.h"
+#include "backend/cpu/limits.h"
 
 #include <immintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <new>
 #include <vector>
 
 #include "backend/cpu/gemm_amx.h"
-#include "cli/bench.h"
 #include "runtime/pool.h"
+#include "runtime/trace.h"
 
-namespace lazuli::bench {
+namespace lazuli::cpu {
 
 namespace {
+
+using trace::now;
 
 // ---- loops, written for a width of vectors and compiled for the processors that have it
 
@@ -287,13 +291,12 @@ void Limits::read_flops(DType factors) {
         most = std::max(most, rate * 12.0 * static_cast<double>(rounds) * flops);
     };
     read(loops().multiply, 100'000, 2 * loops().lanes);
-    if (factors == i8 && cpu::has_tiles_of_bytes())
-        read(multiply_tiles<true>, 5'000, 2 * 16 * 16 * 64);
+    if (factors == i8 && has_tiles_of_bytes()) read(multiply_tiles<true>, 5'000, 2 * 16 * 16 * 64);
     if (factors != bf16) return;
     // What is made for bf16, where it is there; on some processors it is no faster.
     if (loops().lanes == 16 && __builtin_cpu_supports("avx512bf16") != 0)
         read(multiply_bf16, 100'000, 64);
-    if (cpu::has_tiles()) read(multiply_tiles<false>, 5'000, 2 * 16 * 16 * 32);
+    if (has_tiles()) read(multiply_tiles<false>, 5'000, 2 * 16 * 16 * 32);
 }
 
 double Limits::flops(DType factors) const {
@@ -313,4 +316,28 @@ void Limits::read_clock() {
     clock_ = std::max(clock_, rate * 3.0 * kProducts / runtime::thread_count());
 }
 
-}  // namespace lazuli::bench
+double least_seconds(std::int64_t bytes_read, std::int64_t bytes_written, double flops,
+                     DType factors) {
+    static std::mutex mutex;
+    static Limits& limits = *new Limits;
+    constexpr int kReadings = 5;
+    const std::scoped_lock lock(mutex);
+    // Streams of a few lengths, in cache and beyond it.
+    const auto bytes = static_cast<double>(bytes_read + bytes_written);
+    double seconds = 0;
+    if (bytes > 0) {
+        const int writes = bytes_written > bytes_read / 4 ? 1 : 0;
+        const double length =
+            std::exp2(std::clamp(std::round(std::log2(bytes / (1 + writes))), 12.0, 26.0));
+        const Streams streams{1, writes, length};
+        for (int i = 0; i < kReadings && (i > 0 || limits.seconds(streams) == 0); ++i)
+            limits.read(streams);
+        seconds = limits.seconds(streams) * bytes / streams.moved();
+    }
+    if (flops == 0) return seconds;
+    for (int i = 0; i < kReadings && (i > 0 || limits.flops(factors) == 0); ++i)
+        limits.read_flops(factors);
+    return std::max(seconds, flops / limits.flops(factors));
+}
+
+}  // namespace lazuli::cpu
