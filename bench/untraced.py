@@ -32,7 +32,7 @@ def readings(program):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rounds", type=int, default=61)
     rounds = parser.parse_args().rounds
     programs = build()
     seen = [{}, {}]

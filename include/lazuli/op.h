@@ -208,6 +208,8 @@ enum class Trait : std::uint32_t {
     sensitive = 1 << 11,  ///< A small change of the operands may change the result much, or make
                           ///< the op fail, as of a matrix that is nearly singular: programs drawn
                           ///< at random leave it out.
+    updates = 1 << 12,    ///< The result is the first operand with the second put into a box of it,
+                          ///< and may be computed in its place; then nothing else is written.
 };
 /// Both sets of traits.
 constexpr Trait operator|(Trait a, Trait b) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backend/host/kernels.h"
+#include "base/inline_vector.h"
 #include "ir/layout.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
@@ -40,7 +41,7 @@ class Run {
             params_.push_back(dense(params[i], i));
             owners_.push_back(params[i].dense ? params[i].buffer.get() : nullptr);
         }
-        computed_.resize(steps.result_bytes.size());
+        computed_.grow(steps.result_bytes.size());
         for (const Place& place : steps.results) {
             if (place.kind == Place::Kind::param)
                 returned_.push_back(backend.allocate(static_cast<std::size_t>(
@@ -52,7 +53,7 @@ class Run {
             const Binding& from = params[takeover.param];
             if (from.given_away == nullptr || !from.dense || from.offset != 0) continue;
             computed_[takeover.result] = from.buffer;
-            overwrites_.emplace_back(takeover.step, from.given_away);
+            overwrites_.push_back({takeover.step, from.given_away, takeover.is_window});
         }
         for (std::size_t i = 0; i < computed_.size(); ++i) {
             if (computed_[i] == nullptr)
@@ -61,32 +62,41 @@ class Run {
     }
 
     std::vector<BufferPtr> run(const Launch& launch, const ReadsReleased& reads_released) {
-        std::vector<void*> addresses;
-        std::vector<Buffer*> owners;
-        std::size_t overwritten = 0;
+        InlineVector<void*, 8> addresses;
+        InlineVector<Buffer*, 8> owners;
+        std::size_t next = 0;  // that is overwritten
+        bool overwritten = false;
         runtime::Execution* const watched = runtime::Execution::current();
         for (std::size_t i = 0; i < steps_.all.size(); ++i) {
             const plan::Step& step = steps_.all[i];
-            const bool brings_back = !reads_released || !reads_released(i);
-            addresses.reserve(step.places.size());
-            owners.reserve(step.places.size());
-            addresses.clear();
-            owners.clear();
-            for (const Place& place : step.places) {
-                addresses.push_back(const_cast<void*>(address_of(place)));
-                owners.push_back(owner_of(place));
-                if (brings_back && owners.back() != nullptr) owners.back()->bring_back();
-            }
-            for (; overwritten < overwrites_.size() && overwrites_[overwritten].first == i;
-                 ++overwritten)
-                *overwrites_[overwritten].second = true;
             try {
-                if (!failed_.empty() && inherit_failure(step)) continue;
+                const bool brings_back = !reads_released || !reads_released(i);
+                addresses.reserve(step.places.size());
+                owners.reserve(step.places.size());
+                addresses.clear();
+                owners.clear();
+                for (const Place& place : step.places) {
+                    addresses.push_back(const_cast<void*>(address_of(place)));
+                    owners.push_back(owner_of(place));
+                    if (brings_back && owners.back() != nullptr) owners.back()->bring_back();
+                }
+                const bool fails = !failed_.empty() && inherit_failure(step);
+                for (; next < overwrites_.size() && overwrites_[next].step == i; ++next) {
+                    const auto& [_, given_away, is_window] = overwrites_[next];
+                    if (fails) continue;
+                    if (is_window) keep_window(step, addresses, given_away);
+                    overwritten = overwritten || !is_window;
+                    *given_away = true;
+                }
+                if (fails) continue;
                 const double start = watched != nullptr ? trace::now() : 0;
                 if (!launch(i, {addresses, owners})) evaluate(step, addresses);
                 if (watched != nullptr) watched->ran(i, start, trace::now() - start);
             } catch (...) {
-                if (overwritten == 0) throw;
+                if (!overwritten) {
+                    put_windows_back();
+                    throw;
+                }
                 fail(step, std::current_exception());
             }
         }
@@ -150,8 +160,9 @@ class Run {
         return copies_.back()->address();
     }
 
-    /// An operation that has no kernel: operands come first, then its output.
-    void evaluate(const plan::Step& step, std::span<void* const> addresses) {
+    /// What a step that has no kernel is handed: operands come first, then its output.
+    void with_arguments(const plan::Step& step, std::span<void* const> addresses,
+                        const auto& call) {
         const Operation operation = program_.operation(step.outputs[0].index());
         std::vector<TensorSpec> specs;
         for (std::size_t k = 0; k < operation.input_count(); ++k)
@@ -159,10 +170,27 @@ class Run {
         std::vector<HostArray> inputs;
         for (std::size_t k = 0; k < specs.size(); ++k) inputs.push_back({addresses[k], &specs[k]});
         const TensorSpec spec = operation.spec();
-        const EvalArgs args{operation.def(), operation.attrs(), inputs, &spec, addresses.back()};
-        ops::clear_gaps(args);
-        if (runtime::is_control(args.op)) return runtime::run_control(backend_, args);
-        host_kernel(args.op)(args);
+        call({operation.def(), operation.attrs(), inputs, &spec, addresses.back()});
+    }
+    void evaluate(const plan::Step& step, std::span<void* const> addresses) {
+        with_arguments(step, addresses, [&](const EvalArgs& args) {
+            ops::clear_gaps(args);
+            if (runtime::is_control(args.op)) return runtime::run_control(backend_, args);
+            host_kernel(args.op)(args);
+        });
+    }
+
+    void keep_window(const plan::Step& step, std::span<void* const> addresses, bool* given_away) {
+        with_arguments(step, addresses, [&](const EvalArgs& args) {
+            windows_.emplace_back(host::UpdatedWindow(args), given_away);
+        });
+    }
+    /// The operands are what they were.
+    void put_windows_back() noexcept {
+        for (const auto& [window, given_away] : windows_) {
+            window.put_back();
+            *given_away = false;
+        }
     }
 
     std::vector<BufferPtr> results() {
@@ -188,13 +216,19 @@ class Run {
     const plan::Steps& steps_;
     const Program& program_;
     runtime::Workspace arena_;
-    std::vector<Reading> reading_;  // the parameters
-    std::vector<const void*> params_;
-    std::vector<Buffer*> owners_;      // of parameters
-    std::vector<BufferPtr> copies_;    // of parameters that are not dense
-    std::vector<BufferPtr> computed_;  // results
-    std::vector<BufferPtr> returned_;  // copies of parameters that are results
-    std::vector<std::pair<std::size_t, bool*>> overwrites_;  // steps, and who wants to know
+    InlineVector<Reading, 4> reading_;  // the parameters
+    InlineVector<const void*, 4> params_;
+    InlineVector<Buffer*, 4> owners_;      // of parameters
+    std::vector<BufferPtr> copies_;        // of parameters that are not dense
+    InlineVector<BufferPtr, 2> computed_;  // results
+    std::vector<BufferPtr> returned_;      // copies of parameters that are results
+    struct Overwrite {
+        std::size_t step;
+        bool* given_away;  // who wants to know
+        bool is_window;    // only a part of the operand, which can be put back
+    };
+    std::vector<Overwrite> overwrites_;                           // by their steps
+    std::vector<std::pair<host::UpdatedWindow, bool*>> windows_;  // that were overwritten
     Failures failed_;
 };
 

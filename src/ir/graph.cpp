@@ -105,8 +105,8 @@ void destroy(NodeHeader* header) noexcept {
     }
 }
 
-void detach_inputs(Node& node, std::vector<Node*>& released) {
-    released.insert(released.end(), node.inputs().begin(), node.inputs().end());
+void detach_inputs(Node& node, NodeList& released) {
+    for (Node* input : node.inputs()) released.push_back(input);
     if (node.input_count > Node::kInlineInputs) {
         if (node.input_count > kSlotWords) {
             delete[] node.inputs_far;

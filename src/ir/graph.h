@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/inline_vector.h"
 #include "ir/encoding.h"
 #include "ir/node.h"
 #include "lazuli/program.h"
@@ -18,9 +19,11 @@ namespace lazuli::ir {
 /// briefly; nothing runs under it.
 std::mutex& graph_lock();
 
+using NodeList = InlineVector<Node*, 6>;
+
 /// Takes the inputs of an available node away from it. The caller holds the lock and releases them
 /// after giving it up.
-void detach_inputs(Node& node, std::vector<Node*>& released);
+void detach_inputs(Node& node, NodeList& released);
 
 /// Throws what a failed node keeps.
 [[noreturn]] void rethrow_failure(const Node& node);

@@ -161,7 +161,7 @@ void evaluate_dynamic_update_slice(const EvalArgs& args) {
     const Shape& x = args.spec->shape;
     const Shape& box = args.inputs[1].spec->shape;
     const std::size_t bytes = size_of(args.spec->dtype);
-    if (x.numel() > 0)
+    if (x.numel() > 0 && args.out != args.inputs[0].data)
         std::memcpy(args.out, args.inputs[0].data, static_cast<std::size_t>(args.spec->nbytes()));
     const std::int64_t first = box_offset(args.inputs[2], x, box);
     for_each_offset(box, dense_strides(x), [&](std::int64_t i, std::int64_t at) {
@@ -382,7 +382,7 @@ std::vector<OpDef> placing() {
                     "whole box lies inside.",
             .min_inputs = 3,
             .max_inputs = 3,
-            .traits = Trait::keep_if_held,
+            .traits = Trait::keep_if_held | Trait::updates,
             .dtypes = kIntegers,
             .infer = infer_dynamic_update_slice,
             .evaluate = evaluate_dynamic_update_slice,

@@ -63,10 +63,21 @@ class Planner {
    private:
     using Number = std::uint32_t;
 
+    /// Whether it is an op without a kernel that writes a box of its first operand.
+    bool updates(const Step& step) const {
+        return step.kernel == nullptr &&
+               has(program_.operation(step.outputs[0].index()).def().traits, Trait::updates);
+    }
+
     /// Outputs of a kernel that may lie where an operand did. A product of matrices may write
     /// before it has read all.
     void find_places_to_take(Step& step) const {
         step.in_place.clear();
+        if (updates(step)) {
+            const ValueRef from = step.buffers[0];
+            if (std::count(step.buffers.begin(), step.buffers.end(), from) == 1)
+                step.in_place.emplace_back(from, step.outputs[0]);
+        }
         if (step.kernel == nullptr || find_contraction(program_, step.group)) return;
         for (const codegen::InPlace& pair : codegen::find_in_place(*step.kernel)) {
             const ValueRef from = step.buffers[pair.read];
@@ -187,6 +198,7 @@ class Planner {
 
     /// Products pack their operands, kernels have scratch, and who knows what others do.
     bool asks_for_memory(const Step& step) const {
+        if (updates(step)) return false;
         if (step.kernel == nullptr || find_contraction(program_, step.group)) return true;
         const auto& buffers = step.kernel->buffers;
         return std::any_of(buffers.begin(), buffers.end(),
@@ -208,19 +220,22 @@ class Planner {
         std::vector<bool> param_taken(last.size(), false);
         std::vector<bool> result_taken(steps_.result_bytes.size(), false);
         // What runs out of memory is tried again: nothing is overwritten before the last step that
-        // asks for more.
+        // asks for more, but for windows, which are put back.
         std::size_t first = steps_.all.size();
         while (first > 0 && !asks_for_memory(steps_.all[first - 1])) --first;
-        for (std::size_t i = first; i < steps_.all.size(); ++i) {
-            if (!steps_.all[i].in_place.empty() && may_fail(steps_.all[i].kernel->body)) continue;
-            for (const auto& [from, to] : steps_.all[i].in_place) {
+        for (std::size_t i = 0; i < steps_.all.size(); ++i) {
+            const Step& step = steps_.all[i];
+            const bool is_window = updates(step);
+            if (step.in_place.empty() || (!is_window && (i < first || may_fail(step.kernel->body))))
+                continue;
+            for (const auto& [from, to] : step.in_place) {
                 if (!from.is_param() || number[to.index()] < 0) continue;
                 const std::size_t param = from.index();
                 const auto result = static_cast<std::size_t>(number[to.index()]);
                 if (last[param] != i || param_taken[param] || result_taken[result]) continue;
                 param_taken[param] = true;
                 result_taken[result] = true;
-                steps_.takeovers.push_back({param, result, i});
+                steps_.takeovers.push_back({param, result, i, is_window});
             }
         }
     }

@@ -53,6 +53,7 @@ struct Takeover {
     std::size_t param = 0;
     std::size_t result = 0;  // among those that are computed
     std::size_t step = 0;    // which overwrites it
+    bool is_window = false;  // only a part of it, which can be put back
 };
 
 struct Steps {

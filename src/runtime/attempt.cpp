@@ -39,7 +39,7 @@ Attempt::Attempt(std::span<Node* const> lazy, bool keep_held, Queue* queue, ir::
         if (state == State::lazy) lacks_.emplace_back(param);
     }
     if (blocked_by() != nullptr || !lacks_.empty()) return;
-    for (const Node* node : is_inspecting() ? captured.nodes : std::vector<Node*>())
+    for (const Node* node : is_inspecting() ? std::span(captured.nodes) : std::span<Node*>())
         recorded_.push_back({ir::name_of(*node).value_or(""), ir::source_of(*node)});
     outputs_.reserve(captured.outputs.size());
     std::size_t inputs = 0;
@@ -48,8 +48,9 @@ Attempt::Attempt(std::span<Node* const> lazy, bool keep_held, Queue* queue, ir::
         inputs += output->input_count;
     }
     released_.reserve(inputs);
-    values_.resize(outputs_.size());
-    for (auto& value : values_) value = std::make_unique<ir::Materialized>();
+    values_.reserve(outputs_.size());
+    while (values_.size() < outputs_.size())
+        values_.push_back(std::make_unique<ir::Materialized>());
     // Nothing throws from here on.
     for (const Held& output : outputs_) {
         if (output->state.load(std::memory_order_relaxed) != State::lazy)
@@ -149,7 +150,7 @@ void Attempt::wait_for_operands() {
 }
 
 void Attempt::compute() {
-    std::vector<Binding> bindings;
+    InlineVector<Binding, 4> bindings;
     bindings.reserve(params_.size());
     for (const Held& param : params_) bindings.push_back(bind(*param.get(), plan_->device));
     const bool at_home = plan_->device == device_;
@@ -182,7 +183,7 @@ void Attempt::compute() {
     }
 }
 
-std::vector<BufferPtr> Attempt::run_plan(const std::vector<Binding>& bindings) {
+std::vector<BufferPtr> Attempt::run_plan(std::span<const Binding> bindings) {
     if (!recorded_.empty())
         return run_inspected(plan_->program, plan_->device, bindings, recorded_);
     std::optional<Execution> watched;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/inline_vector.h"
 #include "ir/graph.h"
 #include "ir/node.h"
 #include "plan/cache.h"
@@ -61,7 +62,12 @@ class Attempt {
         return blame_ == Blame::running && outputs_.size() > 1 && !given_away_;
     }
     /// The results, for trying them one by one.
-    std::vector<Held> take_outputs() { return std::move(outputs_); }
+    std::vector<Held> take_outputs() {
+        std::vector<Held> out;
+        for (Held& output : outputs_) out.push_back(std::move(output));
+        outputs_.clear();
+        return out;
+    }
 
     const std::shared_ptr<ir::Flight>& flight() const { return flight_; }
     /// Operands' flights, which must be in their queues before this is put behind them.
@@ -78,17 +84,17 @@ class Attempt {
     void find_unneeded(const ir::Capture& captured);
     void wait_for_operands();
     void compute();
-    std::vector<BufferPtr> run_plan(const std::vector<Binding>& bindings);
+    std::vector<BufferPtr> run_plan(std::span<const Binding> bindings);
     void complete() noexcept;
     void give_up(const std::exception_ptr& error) noexcept;
 
     Device device_;
     const bool in_queue_;
     std::shared_ptr<ir::Flight> flight_;
-    std::vector<Held> params_;
-    std::vector<Held> outputs_;
-    std::vector<std::unique_ptr<ir::Materialized>> values_;
-    std::vector<ir::Node*> released_;                     // inputs that the results give up
+    InlineVector<Held, 4> params_;
+    InlineVector<Held, 2> outputs_;
+    InlineVector<std::unique_ptr<ir::Materialized>, 2> values_;
+    ir::NodeList released_;                               // inputs that the results give up
     std::vector<std::shared_ptr<ir::Flight>> waits_for_;  // of operands
     std::vector<Held> lacks_;
     std::shared_ptr<const plan::Plan> plan_;

@@ -45,7 +45,7 @@ class ScratchCapture {
 
 /// What the targets lack. Under the graph lock.
 struct Lack {
-    std::vector<Node*> lazy;  // of one device
+    ir::NodeList lazy;  // of one device
     std::shared_ptr<Flight> in_flight;
 
     explicit Lack(std::span<Node* const> targets) {
@@ -120,12 +120,6 @@ void make_available(std::span<Node* const> targets, bool keep_held) {
     }
 }
 
-std::vector<Node*> owners_of(std::span<Node* const> targets) {
-    std::vector<Node*> owners;
-    for (Node* target : targets) owners.push_back(ir::owner_of(target));
-    return owners;
-}
-
 // ---- streams
 
 thread_local std::shared_ptr<Queue> own_queue;
@@ -144,7 +138,8 @@ void evaluate_later(std::vector<Node*> targets, Queue& queue) {
         std::vector<Node*> lazy;
         {
             const std::scoped_lock lock(ir::graph_lock());
-            lazy = Lack(targets).lazy;
+            const Lack lack(targets);
+            lazy.assign(lack.lazy.begin(), lack.lazy.end());
             if (lazy.empty()) return;
             attempt = std::make_shared<Attempt>(lazy, true, &queue, scratch.get());
         }
@@ -217,7 +212,11 @@ Limits& limits() {
 
 }  // namespace
 
-void evaluate(std::span<Node* const> targets) { make_available(owners_of(targets), true); }
+void evaluate(std::span<Node* const> targets) {
+    ir::NodeList owners;
+    for (Node* target : targets) owners.push_back(ir::owner_of(target));
+    make_available(owners, true);
+}
 
 }  // namespace runtime
 

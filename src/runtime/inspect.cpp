@@ -270,7 +270,16 @@ BufferPtr copied(const Binding& value, const TensorSpec& spec, Device device) {
 
 }  // namespace
 
-bool is_inspecting() { return lookers().count.load(std::memory_order_relaxed) > 0; }
+constinit std::atomic<bool> may_inspect{true};
+
+bool inspects() {
+    const bool some = lookers().count.load() > 0;
+    if (!some) {
+        may_inspect.store(false);
+        if (lookers().count.load() > 0) may_inspect.store(true);
+    }
+    return some;
+}
 
 std::vector<BufferPtr> run_inspected(const Program& program, Device device,
                                      std::span<const Binding> params,
@@ -317,6 +326,7 @@ DebugTensors::DebugTensors(std::function<void(const TensorSummary&)> see)
     const std::scoped_lock lock(lookers().mutex);
     lookers().see.push_back(see_);
     ++lookers().count;
+    runtime::may_inspect.store(true);
     runtime::remember_sources(1);
 }
 
@@ -330,6 +340,7 @@ DebugTensors::~DebugTensors() {
 NanCheck::NanCheck() {
     ++lookers().nan_checks;
     ++lookers().count;
+    runtime::may_inspect.store(true);
     runtime::remember_sources(1);
 }
 

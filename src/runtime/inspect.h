@@ -2,6 +2,7 @@
 
 // Evaluations that somebody looks into: operation by operation.
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,8 +12,11 @@
 
 namespace lazuli::runtime {
 
+/// False where it is known that nobody does.
+extern std::atomic<bool> may_inspect;
+bool inspects();
 /// Whether somebody does. Costs a load.
-bool is_inspecting();
+inline bool is_inspecting() { return may_inspect.load(std::memory_order_relaxed) && inspects(); }
 
 /// What is known of an operation of a program beside what the program says.
 struct Recorded {

@@ -243,6 +243,7 @@ void begin(const Options& options) {
     current().recorder = std::make_shared<Recorder>(options);
     plan::keep_passes(true);
     on.store(true);
+    runtime::may_watch.store(true);
 }
 
 void end() {

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "ir/text.h"
 #include "lazuli/backend.h"
+#include "lazuli/trace.h"
 #include "runtime/planning.h"
 #include "runtime/trace.h"
 
@@ -42,9 +43,15 @@ void print_kernel(const Backend& backend, const KernelInfo& kernel, double secon
 
 }  // namespace
 
-#ifndef LAZULI_NO_TRACING
-bool is_watching() { return level() > 0 || trace::is_on(); }
-#endif
+constinit std::atomic<bool> may_watch{true};
+
+bool watches() {
+    if (level() > 0 || trace::is_on()) return true;
+    may_watch.store(false);
+    // A trace that began meanwhile is seen here, or sets it behind this.
+    if (trace::is_on()) may_watch.store(true);
+    return false;
+}
 
 void report_plan(const plan::Plan& plan) {
     if (level() < 3) return;

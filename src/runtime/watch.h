@@ -3,6 +3,7 @@
 // An execution that somebody watches: what was planned, when each kernel ran, and how long. Where
 // nobody does, asking costs a load.
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -22,14 +23,19 @@ struct Finding {
     double microseconds = 0;  // that looking for it, or making it, took
 };
 
+/// False where it is known that nobody watches, so that asking costs a load.
+extern std::atomic<bool> may_watch;
+/// Whether somebody does, asked of all who could.
+bool watches();
+
 #ifdef LAZULI_NO_TRACING  // a build to measure against what watching costs where nobody does
 constexpr bool is_watching() { return false; }
 constexpr bool is_traced() { return false; }
 #else
 /// Whether executions are watched: LAZULI_DEBUG is set, or a trace is on.
-bool is_watching();
+inline bool is_watching() { return may_watch.load(std::memory_order_relaxed) && watches(); }
 /// Whether a trace is on.
-inline bool is_traced() { return trace::is_on(); }
+inline bool is_traced() { return may_watch.load(std::memory_order_relaxed) && trace::is_on(); }
 #endif
 
 /// Says that a plan was made: programs and kernels, as far as LAZULI_DEBUG asks for them.

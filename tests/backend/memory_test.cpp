@@ -196,6 +196,43 @@ TEST_P(Memory, NothingIsOverwrittenBeforeAStepThatNeedsMemory) {
     EXPECT_EQ(doubled.data<float>()[9], 2);
 }
 
+TEST_P(Memory, ACacheIsUpdatedInItsPlace) {
+    Tensor cache = zeros({4096, 256}).eval();
+    const void* const place = cache.data<float>();
+    const Tensor w = key(4).random_uniform({256, 256}).eval();
+    reset_peak_memory();
+    const std::uint64_t there = in_use();
+    for (int t = 0; t < 3; ++t) {
+        cache = cache.dynamic_update_slice(full({1, 256}, 1.0 + t), Tensor({t, 0}));
+        // Steps behind it need memory of their own.
+        const Tensor read = cache(slice(0, 3)).matmul(w).sum();
+        eval(cache, read);
+        EXPECT_EQ(cache.data<float>(), place);
+        EXPECT_EQ(cache.data<float>()[t * 256 + 255], 1 + t);
+        EXPECT_EQ(cache.data<float>()[(t + 1) * 256], 0);
+    }
+    EXPECT_LT(memory_stats().peak, there + (4096 * 256 * 4) / 2);
+    const Tensor held = cache;
+    cache = cache.dynamic_update_slice(full({1, 256}, 9.0), Tensor({0, 0})).eval();
+    EXPECT_EQ(held.data<float>()[0], 1);
+    EXPECT_EQ(cache.data<float>()[0], 9);
+}
+
+TEST_P(Memory, AWindowIsPutBackWhereALaterStepFails) {
+    Tensor cache = full({64, 64}, 1.0).eval();
+    const Tensor sum_before = cache.sum();
+    const Tensor put = cache.dynamic_update_slice(full({2, 64}, 2.0), Tensor({-1, 0}));
+    cache = Tensor();
+    const Tensor bad = gather(put, Tensor({64}), 0);
+    EXPECT_THROW(eval(put, bad, sum_before), ExecutionError);
+    // Each was tried alone behind that, of what the cache was before.
+    EXPECT_EQ(sum_before.item<float>(), 64 * 64);
+    EXPECT_EQ(put.sum().item<float>(), 64 * 64 + 2 * 64);
+    EXPECT_EQ(put.data<float>()[61 * 64], 1);
+    EXPECT_EQ(put.data<float>()[62 * 64], 2);
+    EXPECT_THROW(bad.eval(), Error);
+}
+
 TEST_P(Memory, ValuesOfAPlanShareMemory) {
     Tensor h = key(1).random_uniform({64, 64}).eval();
     const Tensor w = key(2).random_uniform({64, 64}).eval() * (1.0 / 64);

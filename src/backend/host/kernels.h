@@ -4,6 +4,7 @@
 // records say what they mean; these compute the same, on all threads, and tests compare the two.
 
 #include <string_view>
+#include <vector>
 
 #include "lazuli/op.h"
 
@@ -14,5 +15,25 @@ using HostKernel = void (*)(const EvalArgs& args);
 
 /// The kernel of an op; its record's `evaluate` where it has none.
 HostKernel host_kernel(const OpDef& op);
+
+namespace host {
+
+/// What an op that updates its first operand in place is going to overwrite.
+class UpdatedWindow {
+   public:
+    explicit UpdatedWindow(const EvalArgs& args);
+    /// Needs no memory.
+    void put_back() const;
+
+   private:
+    Shape box_;
+    Ints box_strides_;
+    Ints strides_;
+    std::size_t element_;
+    std::vector<char> content_;
+    char* at_ = nullptr;
+};
+
+}  // namespace host
 
 }  // namespace lazuli::backend

@@ -107,16 +107,21 @@ void dynamic_slice(const EvalArgs& args) {
              args.result<char>(), dense_strides(args.spec->shape));
 }
 
+void copy_all(const HostArray& from, char* to) {
+    const auto bytes = static_cast<std::int64_t>(from.spec->nbytes());
+    copy_box(Shape{bytes / kPiece, kPiece}, 1, from.as<char>(), Ints{kPiece, 1}, to,
+             Ints{kPiece, 1});
+    const auto rest = static_cast<std::size_t>(bytes % kPiece);
+    const auto done = static_cast<std::size_t>(bytes) - rest;
+    if (rest > 0) std::memcpy(to + done, from.as<char>() + done, rest);
+}
+
 void dynamic_update_slice(const EvalArgs& args) {
     const Shape& x = args.spec->shape;
     const Shape& box = args.inputs[1].spec->shape;
     const std::size_t bytes = size_of(args.spec->dtype);
     const std::int64_t first = ops::box_offset(args.inputs[2], x, box);
-    copy_box(Shape{x.numel() * static_cast<std::int64_t>(bytes) / kPiece, kPiece}, 1,
-             args.inputs[0].as<char>(), Ints{kPiece, 1}, args.result<char>(), Ints{kPiece, 1});
-    const auto rest = static_cast<std::size_t>(args.spec->nbytes() % kPiece);
-    const auto done = static_cast<std::size_t>(args.spec->nbytes()) - rest;
-    if (rest > 0) std::memcpy(args.result<char>() + done, args.inputs[0].as<char>() + done, rest);
+    if (args.out != args.inputs[0].data) copy_all(args.inputs[0], args.result<char>());
     copy_box(box, bytes, args.inputs[1].as<char>(), dense_strides(box),
              args.result<char>() + static_cast<std::size_t>(first) * bytes, dense_strides(x));
 }
@@ -128,6 +133,21 @@ Family placing() {
             {"scatter", scatter},
             {"dynamic_slice", dynamic_slice},
             {"dynamic_update_slice", dynamic_update_slice}};
+}
+
+UpdatedWindow::UpdatedWindow(const EvalArgs& args)
+    : box_(args.inputs[1].spec->shape),
+      box_strides_(dense_strides(box_)),
+      strides_(dense_strides(args.spec->shape)),
+      element_(size_of(args.spec->dtype)),
+      content_(static_cast<std::size_t>(args.inputs[1].spec->nbytes())) {
+    const std::int64_t first = ops::box_offset(args.inputs[2], args.spec->shape, box_);
+    at_ = args.result<char>() + static_cast<std::size_t>(first) * element_;
+    copy_box(box_, element_, at_, strides_, content_.data(), box_strides_);
+}
+
+void UpdatedWindow::put_back() const {
+    copy_box(box_, element_, content_.data(), box_strides_, at_, strides_);
 }
 
 }  // namespace lazuli::backend::host
