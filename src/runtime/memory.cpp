@@ -75,6 +75,7 @@ std::size_t size_class(std::size_t bytes) {
 /// Large blocks that nobody uses, the most recently used first.
 class Spare {
    public:
+    Spare() { blocks_.reserve(2 * kMost); }
     /// A block of that size, or null.
     void* take(std::size_t bytes) {
         const std::scoped_lock lock(mutex_);
@@ -87,24 +88,27 @@ class Spare {
         }
         return nullptr;
     }
-    void keep(void* memory, std::size_t bytes) {
-        std::vector<Piece> dropped;
+    void keep(void* memory, std::size_t bytes) noexcept {
         {
             const std::scoped_lock lock(mutex_);
-            blocks_.insert(blocks_.begin(), {memory, bytes});
+            blocks_.insert(blocks_.begin(), {memory, bytes});  // there is room
             held_ += bytes;
-            take_beyond(cache_limit(), dropped);
         }
-        release(dropped);
+        shrink(cache_limit());
     }
     /// Gives back the oldest, down to that many bytes.
-    void shrink(std::uint64_t bytes) {
-        std::vector<Piece> dropped;
-        {
-            const std::scoped_lock lock(mutex_);
-            take_beyond(bytes, dropped);
+    void shrink(std::uint64_t bytes) noexcept {
+        for (;;) {
+            Piece oldest;
+            {
+                const std::scoped_lock lock(mutex_);
+                if (blocks_.empty() || (held_ <= bytes && blocks_.size() <= kMost)) return;
+                oldest = blocks_.back();
+                blocks_.pop_back();
+                held_ -= oldest.bytes;
+            }
+            munmap(oldest.memory, oldest.bytes);
         }
-        release(dropped);
     }
     std::size_t held() const { return held_.load(std::memory_order_relaxed); }
 
@@ -114,16 +118,6 @@ class Spare {
         std::size_t bytes;
     };
     static constexpr std::size_t kMost = 256;
-    void take_beyond(std::uint64_t bytes, std::vector<Piece>& dropped) {
-        while (held_ > bytes || blocks_.size() > kMost) {
-            held_ -= blocks_.back().bytes;
-            dropped.push_back(blocks_.back());
-            blocks_.pop_back();
-        }
-    }
-    static void release(const std::vector<Piece>& pieces) {
-        for (const Piece& piece : pieces) munmap(piece.memory, piece.bytes);
-    }
 
     std::mutex mutex_;
     std::vector<Piece> blocks_;

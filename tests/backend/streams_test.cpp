@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/env.h"
 #include "lazuli/lazuli.h"
 #include "lazuli/stream.h"
 #include "long_option.h"
@@ -447,6 +448,19 @@ TEST(Streams, LimitsAreChecked) {
     Event over;
     over.wait();
     EXPECT_TRUE(over.is_done());
+}
+
+TEST(Streams, TheDefaultLimitsAreThoseOfTheEnvironmentsTable) {
+    const auto fallback = [](env::Var var) {
+        for (const env::VarInfo& info : env::all()) {
+            if (info.var == var) return std::stoull(std::string(info.fallback));
+        }
+        return 0ULL;
+    };
+    const StreamLimits limits;
+    EXPECT_EQ(limits.max_ops_per_commit, fallback(env::Var::max_ops_per_commit));
+    EXPECT_EQ(limits.max_bytes_per_commit, fallback(env::Var::max_bytes_per_commit));
+    EXPECT_EQ(limits.max_run_ahead_bytes, fallback(env::Var::max_run_ahead_bytes));
 }
 
 }  // namespace
