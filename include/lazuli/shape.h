@@ -1,7 +1,9 @@
 #pragma once
 
 /// @file
-/// Shapes: the sizes of a tensor's dimensions, and shape plus element type.
+/// Shapes: the sizes of a tensor's dimensions, and shape plus element type. A size is a number, or
+/// an expression over named sizes (`dim`): then it has no value yet, and reading it as a number is
+/// an error that names it.
 
 #include <cstdint>
 #include <initializer_list>
@@ -10,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "lazuli/detail/size_slot.h"
 #include "lazuli/dtype.h"
+#include "lazuli/symbolic.h"
 
 namespace lazuli {
 
@@ -23,8 +27,13 @@ class Shape {
 
     /// Rank 0: one element.
     Shape() = default;
+    /// The given sizes: numbers, or `dim("batch", 1, 64)`.
+    Shape(std::initializer_list<Dim> dims) : Shape(std::span(dims.begin(), dims.size())) {}
     /// The given sizes.
-    Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+    explicit Shape(std::span<const Dim> dims) {
+        resize(dims.size() > kMaxRank ? kMaxRank + 1 : static_cast<int>(dims.size()));
+        for (std::size_t i = 0; i < dims.size(); ++i) slots()[i] = dims[i].raw();
+    }
     /// The given sizes.
     explicit Shape(std::span<const std::int64_t> dims) {
         if (dims.size() > kInline) {
@@ -78,48 +87,71 @@ class Shape {
     std::size_t size() const { return static_cast<std::size_t>(rank_); }
     /// Whether there are no dimensions.
     bool empty() const { return rank_ == 0; }
-    /// The sizes.
-    const std::int64_t* data() const { return rank_ > kInline ? heap_ : inline_; }
-    /// The sizes, to be changed.
-    std::int64_t* data() { return rank_ > kInline ? heap_ : inline_; }
-    /// The size of dimension `i`, from 0.
-    std::int64_t operator[](int i) const { return data()[i]; }
-    /// The size of dimension `i`, to be changed.
-    std::int64_t& operator[](int i) { return data()[i]; }
+    /// Whether every size is a number.
+    bool is_concrete() const {
+        for (const std::int64_t slot : raw()) {
+            if (!Dim::from_raw(slot).is_concrete()) return false;
+        }
+        return true;
+    }
+    /// The size of dimension `i`, from 0; ShapeError where it is no number.
+    std::int64_t operator[](int i) const { return detail::read_slot(slots()[i]); }
+    /// The size of dimension `i`, number or not.
+    Dim dim(int i) const { return Dim::from_raw(slots()[i]); }
+    /// Sets the size of dimension `i`.
+    void set(int i, Dim size) { slots()[i] = size.raw(); }
+    /// The size of dimension `i`, to be changed, or read as a number.
+    detail::SizeSlot operator[](int i) { return detail::SizeSlot(slots() + i); }
     /// The first size.
-    const std::int64_t* begin() const { return data(); }
+    detail::SizeIterator begin() const { return detail::SizeIterator(slots()); }
     /// Behind the last size.
-    const std::int64_t* end() const { return data() + rank_; }
+    detail::SizeIterator end() const { return detail::SizeIterator(slots() + rank_); }
     /// The first size, to be changed.
-    std::int64_t* begin() { return data(); }
+    std::int64_t* begin() { return slots(); }
     /// Behind the last size.
-    std::int64_t* end() { return data() + rank_; }
-    /// The sizes as a span.
-    std::span<const std::int64_t> dims() const { return {data(), size()}; }
+    std::int64_t* end() { return slots() + rank_; }
+    /// The sizes as a span; ShapeError where one is no number.
+    std::span<const std::int64_t> dims() const {
+        for (const std::int64_t slot : raw()) (void)detail::read_slot(slot);
+        return raw();
+    }
+    /// What `Dim::raw` gives for each size: equal exactly where the sizes are.
+    std::span<const std::int64_t> raw() const { return {slots(), size()}; }
+    /// The sizes, to be changed, as `raw` has them.
+    std::int64_t* data() { return slots(); }
     /// Appends a dimension.
     void push_back(std::int64_t dim) {
         resize(rank_ + 1);
-        data()[rank_ - 1] = dim;
+        slots()[rank_ - 1] = dim;
     }
+    /// Appends a dimension.
+    void push_back(int dim) { push_back(std::int64_t{dim}); }
+    /// Appends a dimension.
+    void push_back(Dim dim) { push_back(dim.raw()); }
     /// Changes the rank; new sizes are 0, sizes that stay keep their value.
     void resize(int rank);
 
     /// Whether the sizes are the same.
     bool operator==(const Shape& other) const {
         if (rank_ != other.rank_) return false;
-        const std::int64_t* a = data();
-        const std::int64_t* b = other.data();
+        const std::int64_t* a = slots();
+        const std::int64_t* b = other.slots();
         for (int i = 0; i < rank_; ++i) {
             if (a[i] != b[i]) return false;
         }
         return true;
     }
-    /// The number of elements; 1 for rank 0. Throws ShapeError where it exceeds 2^63 - 1.
+    /// The number of elements; 1 for rank 0. Throws ShapeError where it exceeds 2^63 - 1, or where
+    /// a size is no number.
     std::int64_t numel() const;
-    /// As text: `[2, 3]`.
+    /// The number of elements, number or not.
+    Dim count() const;
+    /// As text: `[2, 3]`, `[batch, 4*t]`.
     std::string str() const;
 
    private:
+    const std::int64_t* slots() const { return rank_ > kInline ? heap_ : inline_; }
+    std::int64_t* slots() { return rank_ > kInline ? heap_ : inline_; }
     // All six sizes, used or not: a copy of fixed size is a few vector moves, one of variable size
     // a call.
     void copy_inline(const Shape& other) noexcept {
@@ -175,7 +207,7 @@ struct TensorSpec {
 /// Strides of a dense row-major tensor, in elements.
 Ints dense_strides(const Shape& shape);
 /// The shape both operands broadcast to, by numpy's rule; ShapeError naming `op` where they do not
-/// fit.
+/// fit. Only the number 1 is broadcast: a size that is no number must be the other's, by proof.
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
 
 }  // namespace lazuli

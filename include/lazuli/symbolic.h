@@ -4,6 +4,7 @@
 /// Integer expressions over named variables with bounds. One language serves the sizes of
 /// dimensions (`Dim`) and the indices of kernels (`Expr` in a context of their own).
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -147,11 +148,11 @@ class Dim {
     /// 0.
     constexpr Dim() = default;
     /// A number of at least -2^62.
-    constexpr Dim(std::int64_t value) : raw_(value) {
-        if (value < kLowest) refuse(value);
+    template <std::integral Number>
+        requires(!std::same_as<Number, bool>)
+    constexpr Dim(Number value) : raw_(static_cast<std::int64_t>(value)) {
+        if (raw_ < kLowest || std::cmp_not_equal(raw_, value)) refuse(raw_);
     }
-    /// A number.
-    constexpr Dim(int value) : raw_(value) {}
     /// The size that an expression says, in whatever context it lives.
     explicit Dim(Expr expr);
 
@@ -194,7 +195,13 @@ class Dim {
 /// for a name in use are an ArgumentError.
 Dim dim(std::string_view name, std::int64_t low, std::int64_t high);
 
+/// A variable size without a name of its own, different from all others: `_1`, `_2`, ... From 1 up
+/// to what fits.
+Dim any_dim();
+
 namespace detail {
+/// Whether these are the bits of a size that is an expression, and not of some number.
+bool is_expression(std::int64_t raw);
 Dim add(Dim a, Dim b);
 Dim subtract(Dim a, Dim b);
 Dim multiply(Dim a, Dim b);

@@ -246,10 +246,10 @@ Tensor Tensor::transpose() const {
 }
 
 Tensor Tensor::transpose(Axis a, Axis b) const {
+    const std::int64_t first = ensure_axis("transpose", a, shape());
+    const std::int64_t second = ensure_axis("transpose", b, shape());
     Ints axes;
-    for (int i = 0; i < rank(); ++i) axes.push_back(i);
-    std::swap(axes[static_cast<int>(ensure_axis("transpose", a, shape()))],
-              axes[static_cast<int>(ensure_axis("transpose", b, shape()))]);
+    for (int i = 0; i < rank(); ++i) axes.push_back(i == first ? second : i == second ? first : i);
     return permute(Axes(axes));
 }
 

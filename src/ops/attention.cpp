@@ -81,7 +81,7 @@ Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const 
     const Value v = widened(in[2]);
     Ints turned;
     for (int i = 0; i < k.shape().rank(); ++i) turned.push_back(i);
-    std::swap(turned[turned.rank() - 1], turned[turned.rank() - 2]);
+    swap(turned[turned.rank() - 1], turned[turned.rank() - 2]);
     Value scores = matmul(q, permute(k, Axes(turned))) *
                    attention_scale(args.attrs.real(kScale), q.shape()[q.shape().rank() - 1]);
     if (in.size() == 4) scores = scores + widened(in[3]);

@@ -108,7 +108,7 @@ Value build_general(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const int rank = q.rank() + 1;
     Ints turned;
     for (int i = 0; i < rank; ++i) turned.push_back(i);
-    std::swap(turned[rank - 1], turned[rank - 2]);
+    swap(turned[rank - 1], turned[rank - 2]);
     Value scores = matmul(grouped(in[0], each), permute(grouped(in[1], 1), Axes(turned))) *
                    attention_scale(args.attrs.real(kScale), last(q, 1));
     const double cap = args.attrs.real(kSoftcap);

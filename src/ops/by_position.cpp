@@ -83,7 +83,7 @@ Value build_rope(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     Shape pairs = shape;
     pairs.push_back(2);
     pairs[rank - 1] = half;
-    if (!interleaved) std::swap(pairs[rank - 1], pairs[rank]);
+    if (!interleaved) swap(pairs[rank - 1], pairs[rank]);
     const Value paired = reshape(x, pairs);
     const auto side = [&](std::int64_t i) {
         Shape flat = shape;

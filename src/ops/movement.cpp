@@ -49,6 +49,9 @@ void require_same_type(const InferArgs& args) {
     }
 }
 
+/// Whether it is at least 0, whatever its variables are.
+bool is_size(Dim dim) { return at_least(dim, 0) == Truth::yes; }
+
 TensorSpec infer_reshape(const InferArgs& args) {
     require_same_type(args);
     const Shape& from = args.inputs[0]->shape;
@@ -313,12 +316,12 @@ TensorSpec infer_pad(const InferArgs& args) {
         refuse("one number a dimension is needed on each side");
     TensorSpec out = from;
     for (int i = 0; i < from.shape.rank(); ++i) {
-        const std::int64_t size = from.shape[i];
-        if (before[i] < -size || after[i] < -size || before[i] + after[i] < -size)
-            refuse(fmt::format("more than all of dimension {} is taken away", i));
-        if (__builtin_add_overflow(size, before[i], &out.shape[i]) ||
-            __builtin_add_overflow(out.shape[i], after[i], &out.shape[i]))
-            refuse("the size does not fit 64 bits");
+        const Dim size = from.shape.dim(i);
+        if (!is_size(size + before[i]) || !is_size(size + after[i]) ||
+            !is_size(size + before[i] + after[i]))
+            refuse(fmt::format("more than all of dimension {} {} taken away", i,
+                               size.is_concrete() ? "is" : "may be"));
+        out.shape.set(i, size + before[i] + after[i]);
     }
     return out;
 }
@@ -478,11 +481,7 @@ TensorSpec infer_repeat(const InferArgs& args) {
         throw ArgumentError(fmt::format("repeat: the count {} must be at least 0 (axis {} of {})",
                                         count, axis, from.str()));
     }
-    if (__builtin_mul_overflow(out.shape[axis], count, &out.shape[axis])) {
-        throw ShapeError(fmt::format("repeat: axis {} of {} does not fit 64 bits {} times", axis,
-                                     from.str(), count),
-                         "fewer than 2^63 elements", fmt::format("{} times", count));
-    }
+    out.shape.set(axis, from.dim(axis) * count);
     return out;
 }
 
@@ -516,8 +515,7 @@ TensorSpec infer_tile(const InferArgs& args) {
     for (int i = 0; i < counts.rank(); ++i) {
         if (counts[i] < 0)
             throw ArgumentError(wrong(fmt::format("the count {} must be at least 0", counts[i])));
-        if (__builtin_mul_overflow(from[i], counts[i], &out.shape[i]))
-            throw ShapeError(wrong("the size does not fit 64 bits"), from.str(), counts.str());
+        out.shape.set(i, from.dim(i) * counts[i]);
     }
     return out;
 }
@@ -553,9 +551,11 @@ void check_joins(const TensorSpec& first, const TensorSpec& other, int axis) {
     if (other.shape.rank() != rank)
         refuse(fmt::format("differ in rank ({} vs {})", rank, other.shape.rank()));
     for (int i = 0; i < rank; ++i) {
-        if (i == axis || other.shape[i] == first.shape[i]) continue;
-        refuse(fmt::format("differ in dimension {} ({} vs {}), which is not axis {}", i,
-                           first.shape[i], other.shape[i], axis));
+        const Truth same = equal(first.shape.dim(i), other.shape.dim(i));
+        if (i == axis || same == Truth::yes) continue;
+        refuse(fmt::format("{} in dimension {} ({} vs {}), which is not axis {}",
+                           same == Truth::no ? "differ" : "may differ", i, first.shape.dim(i).str(),
+                           other.shape.dim(i).str(), axis));
     }
 }
 
@@ -570,9 +570,7 @@ TensorSpec infer_concat(const InferArgs& args) {
             throw DTypeError(fmt::format("concat: operands have different types: {} and {}",
                                          args.inputs[0]->str(), input->str()));
         }
-        if (__builtin_add_overflow(out.shape[at], input->shape[at], &out.shape[at])) {
-            throw ShapeError("concat: the result has more than 2^63 - 1 elements", "fewer", "more");
-        }
+        out.shape.set(at, out.shape.dim(at) + input->shape.dim(at));
     }
     return out;
 }

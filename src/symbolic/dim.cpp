@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "symbolic/build.h"
 #include "symbolic/interval.h"
 
@@ -110,7 +112,19 @@ Dim dim(std::string_view name, std::int64_t low, std::int64_t high) {
     return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));
 }
 
+Dim any_dim() {
+    static std::atomic<std::uint64_t> made{0};
+    constexpr std::int64_t kHighest = std::int64_t{1} << 31;
+    return dim(fmt::format("_{}", ++made), 1, kHighest);
+}
+
 namespace detail {
+
+bool is_expression(std::int64_t raw) {
+    if (Dim::from_raw(raw).is_concrete()) return false;
+    const Guard guard(dims());
+    return dims().holds(node_of(Dim::from_raw(raw)));
+}
 
 Dim add(Dim a, Dim b) {
     if (are_numbers(a, b)) overflow(a, "+", b);

@@ -41,6 +41,7 @@ const Node* Interner::intern(const Draft& draft) {
     std::uninitialized_copy(draft.terms.begin(), draft.terms.end(),
                             reinterpret_cast<Term*>(node + 1));
     table_[slot] = node;
+    if (lock != nullptr) known_.insert(node);
     if (++count_ * 2 > table_.size()) grow();
     return node;
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lazuli/symbolic.h"
@@ -79,6 +80,8 @@ struct Interner {
     const Node* intern(const Draft& draft);
     const std::string* keep(std::string_view text);
     std::size_t size() const { return count_; }
+    /// Whether there is a node at this address; in the process-wide context.
+    bool holds(const Node* address) const { return known_.contains(address); }
 
     /// Set for the process-wide context, which any thread may use.
     std::recursive_mutex* lock = nullptr;
@@ -96,6 +99,7 @@ struct Interner {
     std::vector<const Node*> table_ = std::vector<const Node*>(64);
     std::size_t count_ = 0;
     std::vector<std::unique_ptr<std::string>> names_;
+    std::unordered_set<const Node*> known_;
 };
 
 /// Held while a context that threads share is worked on; nothing for others.

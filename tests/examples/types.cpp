@@ -91,13 +91,20 @@ void shapes(Examples& examples) {
         const Shape shape = {2, 3};
         return std::tuple(shape.rank(), shape.size(), shape.empty(), shape.numel());
     });
-    LAZULI_EXAMPLE((Shape::data, Shape::begin, Shape::end, Shape::dims), "2, 30, 3", [] {
-        const Shape shape = {2, 3, 5};
+    LAZULI_EXAMPLE((Shape::data, Shape::begin, Shape::end, Shape::dims), "[7, 3, 5], 105, 3", [] {
+        Shape shape = {2, 3, 5};
+        shape.data()[0] = 7;
         std::int64_t product = 1;
         for (const std::int64_t size : shape) product *= size;  // from begin() to end()
-        const bool same = shape.data() == shape.begin() && shape.end() - shape.begin() == 3;
-        return std::tuple(shape.data()[0], same ? product : 0, shape.dims().size());
+        return std::tuple(shape, product, shape.dims().size());
     });
+    LAZULI_EXAMPLE((Shape::dim, Shape::set, Shape::is_concrete, Shape::count, Shape::raw),
+                   "[rows, 4], 4*rows, false, true, true", [] {
+                       Shape shape = {2, 4};
+                       shape.set(0, dim("rows", 1, 64));
+                       return std::tuple(shape, shape.count().str(), shape.is_concrete(),
+                                         shape.dim(1) == Dim(4), shape.raw()[1] == 4);
+                   });
     LAZULI_EXAMPLE((Shape::push_back, Shape::resize), "[2, 3, 5], [2]", [] {
         Shape longer = {2, 3};
         longer.push_back(5);

@@ -73,6 +73,10 @@ void expressions(Examples& examples) {
 void sizes(Examples& examples) {
     using namespace lazuli;
     LAZULI_EXAMPLE((Dim, dim, Dim::str), "4*batch + 1", (dim("batch", 1, 64) * 4 + 1).str());
+    LAZULI_EXAMPLE(any_dim, "false, 1", [] {
+        const Dim one = any_dim();
+        return std::pair(one == any_dim(), one.bounds().low);
+    });
     LAZULI_EXAMPLE((Dim::is_concrete, Dim::value), "true, 7, false", [] {
         return std::tuple(Dim(7).is_concrete(), Dim(7).value(), dim("batch", 1, 64).is_concrete());
     });

@@ -60,10 +60,10 @@ class Rows : public testing::TestWithParam<Row> {
         const Shape& shape = GetParam().shape;
         if (!transposed) return f.param(shape);
         Shape swapped = shape;
-        std::swap(swapped[0], swapped[shape.rank() - 1]);
+        swap(swapped[0], swapped[shape.rank() - 1]);
         Ints axes;
         for (int i = 0; i < shape.rank(); ++i) axes.push_back(i);
-        std::swap(axes[0], axes[shape.rank() - 1]);
+        swap(axes[0], axes[shape.rank() - 1]);
         return permute(f.param(swapped), Axes(axes));
     }
     std::int64_t numel() const { return GetParam().shape.numel(); }

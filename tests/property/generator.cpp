@@ -49,9 +49,8 @@ Attribute ProgramGenerator::attribute(const OpDef& def, const AttrDef& attr,
             if (def.name == "permute") {
                 for (int i = 0; i < rank; ++i) axes.push_back(i);
                 for (int i = rank - 1; i > 0; --i)
-                    std::swap(
-                        axes[i],
-                        axes[static_cast<int>(random_.below(static_cast<std::size_t>(i) + 1))]);
+                    swap(axes[i],
+                         axes[static_cast<int>(random_.below(static_cast<std::size_t>(i) + 1))]);
                 return axes;
             }
             for (int i = 0; i < rank; ++i) {
