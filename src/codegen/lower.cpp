@@ -462,10 +462,12 @@ class Lowerer {
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
         s.counts = counts;
-        // Not more lanes than there are steps: they would hold nothing.
+        // Lanes that no step reaches would hold nothing: without the upper half of them the bits
+        // are the same. So they are the same whatever the number of steps, and a kernel whose sizes
+        // are known when it runs gives them too.
         const std::int64_t inner = counts.back().size.constant().value_or(options_.lanes);
         s.lanes = options_.lanes;
-        while (s.lanes > 1 && s.lanes > inner) s.lanes /= 2;
+        while (s.lanes > 1 && s.lanes / 2 >= inner) s.lanes /= 2;
         s.accumulators = {{combine, dtype, init, from}};
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();
