@@ -83,7 +83,7 @@ class Lowerer {
             const TensorSpec spec = program_.spec(output);
             out_.buffers.push_back(output);
             out_.kernel.buffers.push_back(
-                {buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+                {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
         }
         return std::move(out_);
     }
@@ -204,7 +204,8 @@ class Lowerer {
         s.operands = {element(group_.outputs[output], position)};
         s.index = row_major(position, shape);
         s.buffer = kStores + output;
-        stored_.push_back({buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+        stored_.push_back(
+            {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
         scopes_.back().block.push_back(std::move(s));
     }
 
@@ -283,7 +284,8 @@ class Lowerer {
         if (at == out_.buffers.end()) {
             out_.buffers.push_back(v);
             out_.kernel.buffers.push_back({fmt::format("in{}", out_.kernel.buffers.size()),
-                                           spec.dtype, spec.shape.numel(), false});
+                                           spec.dtype, context().constant(spec.shape.numel()),
+                                           false});
             at = out_.buffers.end() - 1;
         }
         Statement s{.kind = StatementKind::load, .dtype = spec.dtype};
@@ -519,7 +521,8 @@ class Lowerer {
             return out;
         };
         const std::size_t buffer = kScratch + scratch_.size();
-        scratch_.push_back({fmt::format("tmp{}", scratch_.size()), dtype, parts, true, true});
+        scratch_.push_back(
+            {fmt::format("tmp{}", scratch_.size()), dtype, context().constant(parts), true, true});
         scopes_.push_back(
             {.block = {}, .known = {}, .variables = {part}, .steps = static_cast<double>(parts)});
         const ValueId sum =

@@ -10,9 +10,8 @@ namespace lazuli::codegen {
 /// A part of a kernel that runs before the next one starts: a parallel loop, whose steps threads
 /// share out, or statements that one thread runs.
 struct Phase {
-    std::size_t first;   // of the kernel's statements
+    std::size_t first;   // of the kernel's statements; its parallel loop
     std::size_t behind;  // the last
-    std::int64_t steps;  // of its parallel loop; 1 where it is none
     bool parallel;
 };
 
@@ -35,8 +34,12 @@ constexpr std::int64_t kTileRows = 16;
 constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kTileColumns = 64;
 
-/// How far an index moves when a variable does, where that is the same everywhere.
-std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable);
+/// How far an index moves when a counter does, where that is the same number everywhere.
+std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter);
+
+/// Whether an index moves when a counter does, whatever the sizes. Not where it may stand still, as
+/// with a step that is not known to differ from 0.
+bool moves_along(const Expr& index, const Expr& counter);
 
 /// Whether code generators know all that the kernel does: elements are real numbers, and functions
 /// are primitives.

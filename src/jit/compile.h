@@ -36,7 +36,8 @@ using LazuliCompile = decltype(&lazuli_jit_compile);
 using LazuliFree = decltype(&lazuli_jit_free);
 }
 
-/// What a phase of a kernel looks like: buffers in the kernel's order, the steps of its parallel
+/// What a phase of a kernel looks like: buffers in the kernel's order and, for a kernel that has
+/// variables, the address of their values (64 bits each) behind them; the steps of its parallel
 /// loop, values that pass from phase to phase, and three numbers that a bad index leaves behind
 /// (1, or 2 where it has no sign; the index; the size).
 using LazuliPhase = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end,

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <functional>
-#include <limits>
 #include <set>
 #include <unordered_map>
 
@@ -109,10 +109,11 @@ class Emitter {
                                 llvm::MDNode::get(context_, {}));
             buffers_.push_back(loaded);
         }
-        build_.CreateBr(body);
-        build_.SetInsertPoint(body);
         values_.clear();
         variables_.clear();
+        load_sizes();
+        build_.CreateBr(body);
+        build_.SetInsertPoint(body);
         streamed_ = false;
         if (phase.parallel) {
             const Statement& s = kernel_.body[phase.first];
@@ -124,6 +125,33 @@ class Emitter {
         // Streamed stores are seen by other threads behind a fence only.
         if (streamed_) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
         build_.CreateRetVoid();
+    }
+
+    /// The kernel's variables: numbers that stay as they are, within their bounds.
+    void load_sizes() {
+        if (kernel_.variables.empty()) return;
+        llvm::Type* pointer = build_.getPtrTy();
+        llvm::Type* i64 = build_.getInt64Ty();
+        const auto stays = [&](llvm::LoadInst* load) {
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                              llvm::MDNode::get(context_, {}));
+            return load;
+        };
+        Value* slot = build_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0),
+                                                        kernel_.buffers.size());
+        Value* sizes = stays(build_.CreateLoad(pointer, slot, "sizes"));
+        for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
+            const Expr& v = kernel_.variables[i];
+            auto* size =
+                stays(build_.CreateLoad(i64, build_.CreateConstInBoundsGEP1_64(i64, sizes, i)));
+            size->setName(std::string(v.name()));
+            const auto behind = static_cast<std::uint64_t>(v.bounds().high) + 1;
+            size->setMetadata(llvm::LLVMContext::MD_range,
+                              llvm::MDBuilder(context_).createRange(
+                                  llvm::APInt(64, static_cast<std::uint64_t>(v.bounds().low)),
+                                  llvm::APInt(64, behind)));
+            variables_[v.node()] = size;
+        }
     }
 
     /// Results of reductions are kept for later phases.
@@ -396,8 +424,7 @@ class Emitter {
         constexpr std::uint32_t kFirst = 3;
         constexpr std::uint32_t kSecond = 2;
         const auto size = static_cast<std::int64_t>(size_of(s.dtype));
-        if (mask_ != nullptr || kernel_.buffers[s.buffer].elements * size < codegen::kStreamBytes)
-            return;
+        if (mask_ != nullptr || !is_large(s.buffer)) return;
         const auto ask = [&](std::int64_t ahead, std::uint32_t cache) {
             for (std::int64_t line = 0; line < factor_ * size; line += 64) {
                 Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), at, ahead + line);
@@ -425,6 +452,13 @@ class Emitter {
             // Read once more, or alone: time to get the next row.
             ask(row, kSecond);
         }
+    }
+    /// Whether a buffer is larger than caches. What only a run knows may be small: there, neither
+    /// fetching ahead nor writing past the cache would pay.
+    bool is_large(std::size_t buffer) const {
+        const auto elements = kernel_.buffers[buffer].elements.constant();
+        const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[buffer].dtype));
+        return elements && *elements * size >= codegen::kStreamBytes;
     }
     Expr without_lanes(const Expr& index) const {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
@@ -480,7 +514,8 @@ class Emitter {
     bool is_streamed(const Statement& s) {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
-        if (!options_.streams || buffer.elements * size < codegen::kStreamBytes) return false;
+        // Pieces of a loop whose steps only a run knows need not begin on a cache line.
+        if (!options_.streams || !kernel_.variables.empty() || !is_large(s.buffer)) return false;
         if (factor_ * size % 64 != 0) return false;
         return mod(without_lanes(*s.index), 64 / size).constant() == 0;
     }
@@ -592,9 +627,8 @@ class Emitter {
         if (!!codegen::has_loops(s.body)) return false;
         // A store that does not move with the counter means its last step.
         return std::all_of(s.body.begin(), s.body.end(), [&](const Statement& inner) {
-            if (inner.kind != StatementKind::store) return true;
-            const auto vars = inner.index->vars();
-            return std::find(vars.begin(), vars.end(), s.counts.back().variable) != vars.end();
+            return inner.kind != StatementKind::store ||
+                   codegen::moves_along(*inner.index, s.counts.back().variable);
         });
     }
 
@@ -606,16 +640,14 @@ class Emitter {
         const int one = options_.width / 32;
         int factor = 8 * one;
         while (factor > one && most_alive(s.body) * (factor / one) > kRegisters) factor /= 2;
-        const std::int64_t steps =
-            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        const std::int64_t steps = s.counts.back().size.bounds().high;
         while (factor > one / 4 && factor / 2 >= steps) factor /= 2;
         return std::max(factor, 1);
     }
     /// The same for a loop that holds loops: their accumulators are vectors too.
     int across_factor(const Statement& s) {
         int factor = 2 * options_.width / 32;
-        const std::int64_t steps =
-            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        const std::int64_t steps = s.counts.back().size.bounds().high;
         while (factor > 1 && factor / 2 >= steps) factor /= 2;
         return factor;
     }
