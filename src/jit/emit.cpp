@@ -580,11 +580,17 @@ class Emitter {
         return at;
     }
 
-    /// Runs `body` at a vector's width, `factor` steps at a time, then once more for what is left.
-    void vectorized(const Expr& counter, Value* begin, Value* end, int factor,
+    /// How many steps of a loop run at once, and how many of what those leave.
+    struct Factor {
+        int main;
+        int rest;
+    };
+
+    /// Runs `body` at a vector's width, some steps at a time, then once more for what is left.
+    void vectorized(const Expr& counter, Value* begin, Value* end, Factor factor,
                     const std::function<void()>& body) {
-        const auto at_width = [&](Value* base, Value* mask) {
-            factor_ = factor;
+        const auto at_width = [&](Value* base, Value* mask, int width) {
+            factor_ = width;
             mask_ = mask;
             lane_variable_ = counter.node();
             lane_base_ = base;
@@ -595,20 +601,24 @@ class Emitter {
             mask_ = nullptr;
             lane_variable_ = nullptr;
         };
-        Value* at = count(begin, end, factor, [&](Value* base) { at_width(base, nullptr); });
+        const auto whole = [&](Value* from, int width) {
+            return count(from, end, width, [&](Value* base) { at_width(base, nullptr, width); });
+        };
+        Value* at = whole(begin, factor.main);
         const auto* from = llvm::dyn_cast<llvm::ConstantInt>(begin);
         const auto* to = llvm::dyn_cast<llvm::ConstantInt>(end);
         if (from != nullptr && to != nullptr &&
-            (to->getSExtValue() - from->getSExtValue()) % factor == 0)
+            (to->getSExtValue() - from->getSExtValue()) % factor.main == 0)
             return;
+        if (factor.rest < factor.main) at = whole(at, factor.rest);
         auto* rest = llvm::BasicBlock::Create(context_, "rest", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
         build_.CreateCondBr(build_.CreateICmpSLT(at, end), rest, behind);
         build_.SetInsertPoint(rest);
-        factor_ = factor;
+        factor_ = factor.rest;
         Value* left = splat(build_.CreateTrunc(build_.CreateSub(end, at), build_.getInt32Ty()));
         Value* mask = build_.CreateICmpULT(lane_numbers32(), left);
-        at_width(at, mask);
+        at_width(at, mask, factor.rest);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
     }
@@ -643,6 +653,11 @@ class Emitter {
         const std::int64_t steps = s.counts.back().size.bounds().high;
         while (factor > one / 4 && factor / 2 >= steps) factor /= 2;
         return std::max(factor, 1);
+    }
+    /// A loop whose length is known is cut to fit; one that only a run knows may be short, and what
+    /// it leaves takes one register a value and not all of them.
+    Factor with_rest(int factor) const {
+        return {factor, kernel_.variables.empty() ? factor : std::min(factor, options_.width / 32)};
     }
     /// The same for a loop that holds loops: their accumulators are vectors too.
     int across_factor(const Statement& s) {
@@ -680,10 +695,10 @@ class Emitter {
             for (const Statement& inner : s.body) statement(inner);
         };
         if (factor_ == 1 && is_vectorizable(s))
-            return vectorized(counter, begin, end, factor_for(s), body);
+            return vectorized(counter, begin, end, with_rest(factor_for(s)), body);
         if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
         if (factor_ == 1 && codegen::vectorizes_across(s))
-            return vectorized(counter, begin, end, across_factor(s), body);
+            return vectorized(counter, begin, end, with_rest(across_factor(s)), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
             const Inside inside(loops_, counter.node(), end);
@@ -714,7 +729,8 @@ class Emitter {
                     smaller(build_.CreateAdd(from, integer(codegen::kTileColumns)), columns);
                 count(first, last, 1, [&](Value* row) {
                     variables_[s.counts[0].variable.node()] = row;
-                    vectorized(inner.counts[0].variable, from, to, options_.width / 32, [&] {
+                    const int one = options_.width / 32;
+                    vectorized(inner.counts[0].variable, from, to, {one, one}, [&] {
                         for (const Statement& each : inner.body) statement(each);
                     });
                 });
@@ -820,7 +836,7 @@ class Emitter {
         Value* end = index(s.counts[level].size);
         const bool innermost = level + 1 == s.counts.size();
         if (innermost && s.lanes > 1 && !codegen::has_loops(s.body)) {
-            vectorized(counter, integer(0), end, s.lanes, [&] {
+            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] {
                 for (const Statement& inner : s.body) statement(inner);
                 for (std::size_t k = 0; k < rooms.size(); ++k) add_to(s, k, rooms[k]);
             });
