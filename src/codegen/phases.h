@@ -18,6 +18,10 @@ struct Phase {
 /// The phases of a kernel, in order. Statements that only compute belong to those that need them.
 std::vector<Phase> phases_of(const Kernel& kernel);
 
+/// The buffers that a phase writes, whose size only a run knows, and which may be large: where all
+/// of them are, of kStreamBytes or more, the phase has code of its own. Empty where none may be.
+std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase);
+
 /// How many results of reductions may pass from phase to phase of one kernel.
 constexpr std::size_t kPassedValues = 64;
 

@@ -21,7 +21,10 @@ struct LazuliCompileRequest {
 };
 
 struct LazuliCompileReply {
-    char* object;  // a relocatable ELF file with the functions phase0, phase1, ...
+    // A relocatable ELF file with the functions phase0, phase1, ... and, where what a phase writes
+    // may be large, phase0_large, ... for runs in which it is, cut into pieces of whole cache
+    // lines.
+    char* object;
     std::size_t object_bytes;
     char* assembly;  // for people, where it was asked for
     char* error;     // null where all went well

@@ -72,7 +72,13 @@ class Emitter {
         }
         note_types(kernel_.body);
         const auto phases = codegen::phases_of(kernel_);
-        for (std::size_t i = 0; i < phases.size(); ++i) emit_phase(i, phases[i]);
+        for (std::size_t i = 0; i < phases.size(); ++i) {
+            emit_phase(fmt::format("phase{}", i), phases[i]);
+            large_ = codegen::may_be_large(kernel_, phases[i]);
+            if (!large_.empty() && options_.streams)
+                emit_phase(fmt::format("phase{}_large", i), phases[i]);
+            large_.clear();
+        }
     }
 
    private:
@@ -89,13 +95,12 @@ class Emitter {
         }
     }
 
-    void emit_phase(std::size_t number, const codegen::Phase& phase) {
+    void emit_phase(const std::string& name, const codegen::Phase& phase) {
         llvm::Type* pointer = build_.getPtrTy();
         llvm::Type* i64 = build_.getInt64Ty();
         auto* type = llvm::FunctionType::get(build_.getVoidTy(),
                                              {pointer, i64, i64, pointer, pointer}, false);
-        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
-                                           fmt::format("phase{}", number), module_);
+        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
         for (const unsigned i : {0U, 3U, 4U}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
         function_->setDoesNotThrow();
         entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
@@ -453,12 +458,18 @@ class Emitter {
             ask(row, kSecond);
         }
     }
-    /// Whether a buffer is larger than caches. What only a run knows may be small: there, neither
-    /// fetching ahead nor writing past the cache would pay.
-    bool is_large(std::size_t buffer) const {
-        const auto elements = kernel_.buffers[buffer].elements.constant();
-        const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[buffer].dtype));
-        return elements && *elements * size >= codegen::kStreamBytes;
+    /// Whether a buffer is larger than caches. Where only a run knows its size, it is as large as
+    /// what this function is made for: for small ones, neither fetching ahead nor writing past the
+    /// cache would pay.
+    bool is_large(std::size_t number) const {
+        const codegen::KernelBuffer& buffer = kernel_.buffers[number];
+        const std::size_t size = size_of(buffer.dtype);
+        if (const auto elements = buffer.elements.constant())
+            return *elements * static_cast<std::int64_t>(size) >= codegen::kStreamBytes;
+        return std::any_of(large_.begin(), large_.end(), [&](std::size_t i) {
+            const codegen::KernelBuffer& known = kernel_.buffers[i];
+            return known.elements == buffer.elements && size_of(known.dtype) <= size;
+        });
     }
     Expr without_lanes(const Expr& index) const {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
@@ -514,8 +525,10 @@ class Emitter {
     bool is_streamed(const Statement& s) {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
-        // Pieces of a loop whose steps only a run knows need not begin on a cache line.
-        if (!options_.streams || !kernel_.variables.empty() || !is_large(s.buffer)) return false;
+        if (!options_.streams || !is_large(s.buffer)) return false;
+        // Pieces of a loop whose steps only a run knows need not begin on a cache line, but where
+        // it is large.
+        if (!kernel_.variables.empty() && large_.empty()) return false;
         if (factor_ * size % 64 != 0) return false;
         return mod(without_lanes(*s.index), 64 / size).constant() == 0;
     }
@@ -1298,7 +1311,8 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
-    std::vector<Loop> loops_;                                          // around this, outer first
+    std::vector<std::size_t> large_;  // buffers that are large wherever this function runs
+    std::vector<Loop> loops_;         // around this, outer first
     std::set<std::pair<std::size_t, const symbolic::Node*>> fetched_;  // what this row has read
 };
 

@@ -11,6 +11,7 @@
 #include "codegen/collapse.h"
 #include "codegen/kernel.h"
 #include "codegen/phases.h"
+#include "lazuli/backend.h"
 #include "lazuli/compile.h"
 #include "lazuli/error.h"
 #include "long_option.h"
@@ -315,8 +316,8 @@ std::vector<Bytes> in_pieces(const cpu::Compiled& compiled, const Sizes& sizes, 
     for (std::size_t i = 0; i < extents.parts.size(); ++i) {
         const std::int64_t steps = extents.parts[i].steps;
         for (std::int64_t at = 0; at < steps; at += piece)
-            compiled.code()->phases()[i](buffers.data(), at, std::min(at + piece, steps), values,
-                                         status);
+            compiled.code()->phase(i, false)(buffers.data(), at, std::min(at + piece, steps),
+                                             values, status);
     }
     EXPECT_EQ(status[0], 0);
     return memory.bytes;
@@ -423,6 +424,90 @@ TEST(Compiled, OneKernelServesAllSizes) {
     EXPECT_LE(codes, kernels) << "a kernel was compiled more than once";
     fmt::print("variables: {} kernels, compiled {} times, at {} bindings of sizes\n", kernels,
                codes, bindings);
+}
+
+constexpr const char* kLarge[] = {
+    R"(kernel line(in0: f32[n], in1: f32[n], out0: f32[n] out) where 1 <= n <= 100000000 {
+  parallel i < n {
+    %0 = load in0[i] : f32
+    %1 = load in1[i] : f32
+    %2 = mul(%0, %1) : f32
+    store out0[i] = %2
+  }
+})",
+    R"(kernel rows(in0: f32[96*n], in1: f32[96], out0: f32[96*n] out, out1: f64[96*n] out) where 1 <= n <= 1000000 {
+  parallel i < n {
+    serial k < 96 {
+      %0 = load in0[96*i + k] : f32
+      %1 = load in1[k] : f32
+      %2 = add(%0, %1) : f32
+      store out0[96*i + k] = %2
+      %3 = cast(%2) : f64
+      store out1[96*i + k] = %3
+    }
+  }
+})",
+    // Rows that need not begin on a cache line.
+    R"(kernel odd_rows(in0: f32[n*t], in1: f32[t], out0: f32[n*t] out) where 1 <= n <= 1000000, 1 <= t <= 500 {
+  parallel i < n {
+    serial k < t {
+      %0 = load in0[t*i + k] : f32
+      %1 = load in1[k] : f32
+      %2 = add(%0, %1) : f32
+      store out0[t*i + k] = %2
+    }
+  }
+})",
+};
+
+TEST(Compiled, LargeOutputsGoPastTheCacheWhateverTheirSize) {
+#ifndef LAZULI_HAS_JIT
+    GTEST_SKIP() << "built without a compiler of kernels";
+#endif
+    struct Case {
+        const char* text;
+        Sizes sizes;
+        bool large;
+    };
+    const Case cases[] = {
+        {kLarge[0], {4'194'303}, false}, {kLarge[0], {4'194'304}, true},
+        {kLarge[0], {4'194'305}, true},  {kLarge[0], {5'000'011}, true},
+        {kLarge[1], {43'690}, false},    {kLarge[1], {43'700}, true},
+        {kLarge[1], {50'001}, true},     {kLarge[2], {60'000, 77}, true},
+        {kLarge[2], {60'001, 96}, true},
+    };
+    set_quick_start(false);
+    for (const auto& [text, sizes, large] : cases) {
+        const auto kernel = std::make_shared<const codegen::Kernel>(codegen::Kernel::parse(text));
+        const auto fixed =
+            std::make_shared<const codegen::Kernel>(codegen::substitute(*kernel, sizes));
+        SCOPED_TRACE(fmt::format("{} at {}", kernel->name, fmt::join(sizes, ", ")));
+        const cpu::Runnable one{kernel, cpu::code_of(*kernel), {}};
+        const cpu::Runnable other{fixed, cpu::code_of(*fixed), {}};
+        const cpu::Extents extents = cpu::extents_at(one, sizes);
+        EXPECT_EQ(extents.parts[0].large, large);
+        Random random(5);
+        std::vector<BufferPtr> memory[2];
+        std::vector<void*> addresses[2];
+        for (const codegen::KernelBuffer& buffer : fixed->buffers) {
+            const Bytes start = drawn(buffer, buffer.elements.constant().value(), random);
+            for (std::size_t way = 0; way < 2; ++way) {
+                memory[way].push_back(allocate_host(Device(), start.size()));
+                addresses[way].push_back(memory[way].back()->host_mutable());
+                std::memcpy(addresses[way].back(), start.data(), start.size());
+            }
+        }
+        cpu::launch(one, addresses[0], extents);
+        cpu::launch(other, addresses[1]);
+        for (std::size_t i = 0; i < fixed->buffers.size(); ++i) {
+            const auto elements =
+                static_cast<std::size_t>(fixed->buffers[i].elements.constant().value());
+            EXPECT_EQ(std::memcmp(addresses[0][i], addresses[1][i],
+                                  elements * size_of(fixed->buffers[i].dtype)),
+                      0);
+        }
+    }
+    set_quick_start(true);
 }
 
 TEST(Compiled, SizesOutOfBoundsAreRefused) {

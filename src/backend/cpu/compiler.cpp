@@ -18,9 +18,11 @@ namespace lazuli::cpu {
 
 Code::Code(std::span<const char> object, std::size_t phases) : object_(object) {
     for (std::size_t i = 0; i < phases; ++i) {
-        void* start = object_.find(fmt::format("phase{}", i));
-        if (start == nullptr) throw ArgumentError("an object file without its functions");
-        phases_.push_back(reinterpret_cast<LazuliPhase>(start));
+        void* usual = object_.find(fmt::format("phase{}", i));
+        if (usual == nullptr) throw ArgumentError("an object file without its functions");
+        void* of_large = object_.find(fmt::format("phase{}_large", i));
+        phases_.push_back(
+            {reinterpret_cast<LazuliPhase>(usual), reinterpret_cast<LazuliPhase>(of_large)});
     }
 }
 

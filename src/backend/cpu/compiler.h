@@ -21,12 +21,21 @@ class Code {
    public:
     /// The functions of that many phases.
     Code(std::span<const char> object, std::size_t phases);
-    const std::vector<LazuliPhase>& phases() const { return phases_; }
+    std::size_t phases() const { return phases_.size(); }
+    /// A phase, for a run in which what it writes is large or one in which it may not be.
+    LazuliPhase phase(std::size_t number, bool large) const {
+        const auto& [usual, of_large] = phases_[number];
+        return large && of_large != nullptr ? of_large : usual;
+    }
     std::size_t bytes() const { return object_.bytes(); }
 
    private:
     Object object_;
-    std::vector<LazuliPhase> phases_;
+    struct Functions {
+        LazuliPhase usual;
+        LazuliPhase of_large;  // null where it is the same
+    };
+    std::vector<Functions> phases_;
 };
 
 /// A kernel and its code, as soon as that is there.

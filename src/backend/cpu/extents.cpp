@@ -28,14 +28,18 @@ ExtentTable::ExtentTable(const codegen::Kernel& kernel)
         part.across = codegen::vectorizes_across(loop);
         part.tiles = codegen::runs_in_tiles(loop);
         part.steps = table_.add(loop.counts[0].size);
+        for (const std::size_t i : codegen::may_be_large(kernel, phase))
+            part.large.push_back(memory_of(kernel.buffers[i]));
         part.work.push_back({0, {}});
         add(kernel, loop.body, 0, part);
     }
     for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-        if (buffer.scratch)
-            scratch_.push_back(
-                {table_.add(buffer.elements), static_cast<std::int64_t>(size_of(buffer.dtype))});
+        if (buffer.scratch) scratch_.push_back(memory_of(buffer));
     }
+}
+
+ExtentTable::Memory ExtentTable::memory_of(const codegen::KernelBuffer& buffer) {
+    return {table_.add(buffer.elements), static_cast<std::int64_t>(size_of(buffer.dtype))};
 }
 
 /// The size of a loop at the first step of those around it, as a result of the table.
@@ -95,7 +99,12 @@ Extents::Part ExtentTable::evaluated(const Part& part,
     if (part.across) grain = std::max<std::int64_t>(grain, 64);
     if (part.tiles) grain = std::max(grain, codegen::kTileRows);
     if (grain > 64) grain = grain / 64 * 64;
-    return {steps, grain};
+    // Pieces that begin on a cache line wherever the whole does.
+    const bool large = !part.large.empty() && grain % 64 == 0 &&
+                       std::all_of(part.large.begin(), part.large.end(), [&](const Memory& m) {
+                           return results[m.elements] >= codegen::kStreamBytes / m.size;
+                       });
+    return {steps, grain, large};
 }
 
 Extents ExtentTable::at(std::span<const std::int64_t> sizes) const {
@@ -112,7 +121,7 @@ Extents ExtentTable::at(std::span<const std::int64_t> sizes) const {
     table_.evaluate(sizes, results);
     Extents out{{sizes.begin(), sizes.end()}, {}, {}};
     for (const Part& part : parts_) out.parts.push_back(evaluated(part, results));
-    for (const Scratch& s : scratch_) out.scratch_bytes.push_back(results[s.elements] * s.size);
+    for (const Memory& s : scratch_) out.scratch_bytes.push_back(results[s.elements] * s.size);
     return out;
 }
 

@@ -18,6 +18,7 @@ struct Extents {
     struct Part {
         std::int64_t steps = 1;
         std::int64_t grain = 1;  // steps that a thread takes at once
+        bool large = false;      // what it writes goes past the cache, whole lines at a time
     };
     std::vector<std::int64_t> sizes;          // the values of the kernel's variables
     std::vector<Part> parts;                  // one a phase
@@ -41,17 +42,24 @@ class ExtentTable {
         std::vector<std::size_t> counts;  // results of the table
         double cycles = 0;
     };
+    /// A buffer: its elements, a result of the table, and the size of each.
+    struct Memory {
+        std::size_t elements;
+        std::int64_t size;
+    };
     struct Part {
         bool parallel = false;
         bool across = false;
         bool tiles = false;
-        std::size_t steps = 0;     // a result of the table
-        std::vector<Body> work{};  // of one step; the first is the loop's own body
+        std::size_t steps = 0;        // a result of the table
+        std::vector<Memory> large{};  // what must be large for code that is made for that
+        std::vector<Body> work{};     // of one step; the first is the loop's own body
     };
 
     std::size_t add(const codegen::Kernel& kernel, const Expr& size);
     void add(const codegen::Kernel& kernel, const codegen::Block& block, std::size_t body,
              Part& part);
+    Memory memory_of(const codegen::KernelBuffer& buffer);
     Extents::Part evaluated(const Part& part, std::span<const std::int64_t> results) const;
 
     struct Variable {
@@ -62,11 +70,7 @@ class ExtentTable {
     std::vector<Variable> variables_;
     codegen::SizeTable table_;
     std::vector<Part> parts_;
-    struct Scratch {
-        std::size_t elements;  // a result of the table
-        std::int64_t size;     // of each
-    };
-    std::vector<Scratch> scratch_;
+    std::vector<Memory> scratch_;
 };
 
 }  // namespace lazuli::cpu
