@@ -602,38 +602,47 @@ class Emitter {
     /// Runs `body` at a vector's width, some steps at a time, then once more for what is left.
     void vectorized(const Expr& counter, Value* begin, Value* end, Factor factor,
                     const std::function<void()>& body) {
-        const auto at_width = [&](Value* base, Value* mask, int width) {
-            factor_ = width;
-            mask_ = mask;
-            lane_variable_ = counter.node();
-            lane_base_ = base;
-            variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
-            const Inside inside(loops_, lane_variable_, end);
-            body();
-            factor_ = 1;
-            mask_ = nullptr;
-            lane_variable_ = nullptr;
-        };
-        const auto whole = [&](Value* from, int width) {
-            return count(from, end, width, [&](Value* base) { at_width(base, nullptr, width); });
-        };
-        Value* at = whole(begin, factor.main);
+        Value* at = in_whole_vectors(counter, begin, end, factor.main, body);
         const auto* from = llvm::dyn_cast<llvm::ConstantInt>(begin);
         const auto* to = llvm::dyn_cast<llvm::ConstantInt>(end);
         if (from != nullptr && to != nullptr &&
             (to->getSExtValue() - from->getSExtValue()) % factor.main == 0)
             return;
-        if (factor.rest < factor.main) at = whole(at, factor.rest);
+        if (factor.rest < factor.main) at = in_whole_vectors(counter, at, end, factor.rest, body);
+        in_part_of_vector(counter, at, end, factor.rest, body);
+    }
+    /// As long as `width` steps are left; returns where it stopped.
+    Value* in_whole_vectors(const Expr& counter, Value* begin, Value* end, int width,
+                            const std::function<void()>& body) {
+        return count(begin, end, width,
+                     [&](Value* base) { at_width(counter, base, end, nullptr, width, body); });
+    }
+    /// The next steps up to `width`, if there are any, under a mask.
+    void in_part_of_vector(const Expr& counter, Value* at, Value* end, int width,
+                           const std::function<void()>& body) {
         auto* rest = llvm::BasicBlock::Create(context_, "rest", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
         build_.CreateCondBr(build_.CreateICmpSLT(at, end), rest, behind);
         build_.SetInsertPoint(rest);
-        factor_ = factor.rest;
+        factor_ = width;
         Value* left = splat(build_.CreateTrunc(build_.CreateSub(end, at), build_.getInt32Ty()));
         Value* mask = build_.CreateICmpULT(lane_numbers32(), left);
-        at_width(at, mask, factor.rest);
+        at_width(counter, at, end, mask, width, body);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
+    }
+    void at_width(const Expr& counter, Value* base, Value* end, Value* mask, int width,
+                  const std::function<void()>& body) {
+        factor_ = width;
+        mask_ = mask;
+        lane_variable_ = counter.node();
+        lane_base_ = base;
+        variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
+        const Inside inside(loops_, lane_variable_, end);
+        body();
+        factor_ = 1;
+        mask_ = nullptr;
+        lane_variable_ = nullptr;
     }
     llvm::Constant* lane_numbers() {
         std::vector<std::uint64_t> numbers;
@@ -849,11 +858,7 @@ class Emitter {
         Value* end = index(s.counts[level].size);
         const bool innermost = level + 1 == s.counts.size();
         if (innermost && s.lanes > 1 && !codegen::has_loops(s.body)) {
-            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] {
-                for (const Statement& inner : s.body) statement(inner);
-                for (std::size_t k = 0; k < rooms.size(); ++k) add_to(s, k, rooms[k]);
-            });
-            return;
+            return reduce_lanes(s, end, rooms);
         }
         count(integer(0), end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
@@ -867,6 +872,36 @@ class Emitter {
                 add_one(s, k, room, type);
             }
         });
+    }
+
+    /// All lanes at once, then the lanes that are left. Where only a run knows how many steps there
+    /// are, those few are taken in quarters, and quarters that are empty left out.
+    void reduce_lanes(const Statement& s, Value* end, std::span<Value* const> rooms) {
+        const Expr& counter = s.counts.back().variable;
+        const auto add_lanes = [&](int first) {
+            for (const Statement& inner : s.body) statement(inner);
+            for (std::size_t k = 0; k < rooms.size(); ++k) {
+                llvm::Type* type = type_of(s.accumulators[k].dtype);
+                Value* room = first == 0 ? rooms[k]
+                                         : build_.CreateConstInBoundsGEP1_64(
+                                               type, rooms[k], static_cast<std::uint64_t>(first));
+                add_to(s, k, room);
+            }
+        };
+        const int quarter = std::max(options_.width / 32, s.lanes / 4);
+        // Truth values share bytes: no part of them has an address.
+        const bool shared =
+            std::any_of(s.accumulators.begin(), s.accumulators.end(),
+                        [](const Accumulator& a) { return a.dtype == DType::boolean; });
+        if (kernel_.variables.empty() || shared || quarter >= s.lanes) {
+            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
+            return;
+        }
+        Value* at = in_whole_vectors(counter, integer(0), end, s.lanes, [&] { add_lanes(0); });
+        for (int first = 0; first < s.lanes; first += quarter) {
+            Value* from = build_.CreateAdd(at, integer(first));
+            in_part_of_vector(counter, from, end, quarter, [&] { add_lanes(first); });
+        }
     }
 
     Value* yielded(const Statement& s, std::size_t k) {
