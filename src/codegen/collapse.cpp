@@ -63,12 +63,12 @@ class Collapse {
         Statement& inner = outer.body[0];
         const Expr i = outer.counts[0].variable;
         const Expr j = inner.counts[0].variable;
-        const auto rows = outer.counts[0].size.constant();
-        const auto columns = inner.counts[0].size.constant();
-        if (!rows || !columns || has_bounded_counters(inner.body, i, j)) return false;
-        ExprContext& context = *kernel_.context;
-        const Expr both =
-            context.counter(fmt::format("c{}", next_), context.constant(*rows * *columns));
+        const Expr columns = inner.counts[0].size;
+        if (!is_size(outer.counts[0].size) || !is_size(columns) ||
+            has_bounded_counters(inner.body, i, j))
+            return false;
+        const Expr steps = outer.counts[0].size * columns;
+        const Expr both = kernel_.context->counter(fmt::format("c{}", next_), steps);
         // i * columns + j counts both. Where expressions are written in that sum, nothing is
         // divided; where they are not, a division a step is too much inside a loop without loops.
         const bool divides_freely =
@@ -77,22 +77,31 @@ class Collapse {
         std::vector<Expr> changed;
         for_each_expr(inner.body, [&](Expr& e) {
             if (!possible) return;
-            const auto replaced = written_in(e, i, j, both, *columns, divides_freely);
+            const auto replaced = written_in(e, i, j, both, columns, divides_freely);
             possible = replaced.has_value();
             if (possible) changed.push_back(*replaced);
         });
         if (!possible) return false;
         std::size_t at = 0;
         for_each_expr(inner.body, [&](Expr& e) { e = changed[at++]; });
-        outer.counts[0] = {both, context.constant(*rows * *columns)};
+        outer.counts[0] = {both, steps};
         Block body = std::move(inner.body);
         outer.body = std::move(body);
         ++next_;
         return true;
     }
 
+    /// Whether it is the same at every step of all loops.
+    bool is_size(const Expr& e) const {
+        const auto vars = e.vars();
+        return std::all_of(vars.begin(), vars.end(), [&](const Expr& v) {
+            return std::find(kernel_.variables.begin(), kernel_.variables.end(), v) !=
+                   kernel_.variables.end();
+        });
+    }
+
     static std::optional<Expr> written_in(const Expr& e, const Expr& i, const Expr& j,
-                                          const Expr& both, std::int64_t columns,
+                                          const Expr& both, const Expr& columns,
                                           bool divides_freely) {
         const auto with = [&](const Expr& of_i, const Expr& of_j) {
             return e.substitute([&](Expr v) -> std::optional<Expr> {

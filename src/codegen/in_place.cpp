@@ -82,7 +82,7 @@ std::vector<InPlace> find_in_place(const Kernel& kernel) {
             continue;
         for (std::size_t read = 0; read < kernel.buffers.size(); ++read) {
             const KernelBuffer& from = kernel.buffers[read];
-            if (from.written || from.scratch || from.elements != to.elements ||
+            if (from.written || from.scratch || !(from.elements == to.elements) ||
                 size_of(from.dtype) != size_of(to.dtype))
                 continue;
             const auto& loads = accesses.loads[read];

@@ -16,8 +16,25 @@ struct alignas(16) Element {
 /// One run of a kernel: the values and variables as they stand.
 class Run {
    public:
-    Run(const Kernel& kernel, std::span<void* const> buffers)
-        : kernel_(kernel), buffers_(buffers) {}
+    Run(const Kernel& kernel, std::span<const std::int64_t> sizes) : kernel_(kernel) {
+        for (std::size_t i = 0; i < sizes.size(); ++i)
+            variables_.push_back({kernel.variables[i].node(), sizes[i]});
+    }
+
+    /// The memory of all buffers, with some for those of scratch that are not given.
+    void take(std::span<void* const> given) {
+        buffers_.assign(given.begin(), given.end());
+        for (std::size_t i = given.size(); i < kernel_.buffers.size(); ++i) {
+            const KernelBuffer& buffer = kernel_.buffers[i];
+            if (!buffer.scratch) break;
+            const std::size_t bytes =
+                static_cast<std::size_t>(number(buffer.elements)) * size_of(buffer.dtype);
+            buffers_.push_back(scratch_.emplace_back(bytes / sizeof(Element) + 1).data());
+        }
+        if (buffers_.size() != kernel_.buffers.size())
+            throw ArgumentError(fmt::format("{}: {} buffers given for {}", kernel_.name,
+                                            given.size(), kernel_.buffers.size()));
+    }
 
     void block(const Block& statements) {
         for (const Statement& s : statements) statement(s);
@@ -175,26 +192,20 @@ class Run {
     }
 
     const Kernel& kernel_;
-    std::span<void* const> buffers_;
+    std::vector<void*> buffers_;
+    std::vector<std::vector<Element>> scratch_;
     std::vector<Held> values_;
     std::vector<Variable> variables_;
 };
 
 }  // namespace
 
-void interpret(const Kernel& kernel, std::span<void* const> buffers) {
-    std::vector<void*> all(buffers.begin(), buffers.end());
-    std::vector<std::vector<Element>> scratch;
-    for (std::size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
-        const KernelBuffer& buffer = kernel.buffers[i];
-        if (!buffer.scratch) break;
-        const std::size_t bytes = static_cast<std::size_t>(buffer.elements) * size_of(buffer.dtype);
-        all.push_back(scratch.emplace_back(bytes / sizeof(Element) + 1).data());
-    }
-    if (all.size() != kernel.buffers.size())
-        throw ArgumentError(fmt::format("{}: {} buffers given for {}", kernel.name, buffers.size(),
-                                        kernel.buffers.size()));
-    Run(kernel, all).block(kernel.body);
+void interpret(const Kernel& kernel, std::span<void* const> buffers,
+               std::span<const std::int64_t> sizes) {
+    kernel.check_sizes(sizes);
+    Run run(kernel, sizes);
+    run.take(buffers);
+    run.block(kernel.body);
 }
 
 }  // namespace lazuli::codegen

@@ -13,6 +13,10 @@
 //       store out0[i0] = %2
 //     }
 //   }
+//
+// Sizes that are known when it runs are variables with bounds; one kernel then serves all of them:
+//
+//   kernel negated(in0: f32[768*b], out0: f32[768*b] out) where 1 <= b <= 64 {
 
 #include <cstdint>
 #include <memory>
@@ -28,17 +32,17 @@ namespace lazuli::codegen {
 /// A value of a kernel: the number behind the %.
 using ValueId = std::uint32_t;
 
-/// Memory that the caller passes, dense, of a known number of elements. Scratch holds what passes
-/// from one part of a kernel to the next; it comes behind all others.
+/// Memory that the caller passes, dense, of a number of elements that the kernel's variables say.
+/// Scratch holds what passes from one part of a kernel to the next; it comes behind all others.
 struct KernelBuffer {
     std::string name;
     DType dtype;
-    std::int64_t elements;
+    Expr elements;
     bool written = false;
     bool scratch = false;
 };
 
-/// A loop variable and the number of its steps.
+/// A loop variable and the number of its steps. Where that is always one, the variable is 0.
 struct Count {
     Expr variable;
     Expr size;
@@ -104,6 +108,9 @@ class Kernel {
    public:
     std::string name;
     std::vector<KernelBuffer> buffers;
+    /// Sizes whose values a run is given, in this order, each at least 1. All that a kernel says
+    /// holds for every value within their bounds.
+    std::vector<Expr> variables;
     Block body;
     /// Where its expressions live.
     std::shared_ptr<ExprContext> context = std::make_shared<ExprContext>();
@@ -112,13 +119,23 @@ class Kernel {
     /// Reads what `str` prints. Throws ParseError, or the verifier's error.
     static Kernel parse(std::string_view text);
     /// Throws ArgumentError with the reason where a value is used before it is there, types do not
-    /// fit, an index may leave its buffer, or a written buffer is not what a store may write.
+    /// fit, an index may leave its buffer, or a written buffer is not what a store may write. With
+    /// variables, an index is right that no proof is found for if it stays inside at the ends of
+    /// all bounds and at some places between.
     void verify() const;
+    /// Throws ArgumentError where these are not values for the variables: too few or too many of
+    /// them, or one out of its bounds.
+    void check_sizes(std::span<const std::int64_t> sizes) const;
 };
 
 /// Runs a kernel plainly, step by step: what every other way to run it is compared with. `buffers`
-/// has one address for each of the kernel's, those of scratch may be left out. Throws
-/// ExecutionError where a bound index is outside.
-void interpret(const Kernel& kernel, std::span<void* const> buffers);
+/// has one address for each of the kernel's, those of scratch may be left out; `sizes` the value of
+/// each variable. Throws ExecutionError where a bound index is outside.
+void interpret(const Kernel& kernel, std::span<void* const> buffers,
+               std::span<const std::int64_t> sizes = {});
+
+/// The same kernel for these sizes alone, without variables, in a context of its own. It gives the
+/// same bits: loops of one step stay loops, and lanes are as many.
+Kernel substitute(const Kernel& kernel, std::span<const std::int64_t> sizes);
 
 }  // namespace lazuli::codegen

@@ -83,7 +83,7 @@ class Lowerer {
             const TensorSpec spec = program_.spec(output);
             out_.buffers.push_back(output);
             out_.kernel.buffers.push_back(
-                {buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+                {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
         }
         return std::move(out_);
     }
@@ -204,7 +204,8 @@ class Lowerer {
         s.operands = {element(group_.outputs[output], position)};
         s.index = row_major(position, shape);
         s.buffer = kStores + output;
-        stored_.push_back({buffer_name("out"), spec.dtype, spec.shape.numel(), true});
+        stored_.push_back(
+            {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
         scopes_.back().block.push_back(std::move(s));
     }
 
@@ -283,7 +284,8 @@ class Lowerer {
         if (at == out_.buffers.end()) {
             out_.buffers.push_back(v);
             out_.kernel.buffers.push_back({fmt::format("in{}", out_.kernel.buffers.size()),
-                                           spec.dtype, spec.shape.numel(), false});
+                                           spec.dtype, context().constant(spec.shape.numel()),
+                                           false});
             at = out_.buffers.end() - 1;
         }
         Statement s{.kind = StatementKind::load, .dtype = spec.dtype};
@@ -462,10 +464,12 @@ class Lowerer {
         const ValueId from = body();
         Statement s{.kind = StatementKind::reduce, .dtype = dtype};
         s.counts = counts;
-        // Not more lanes than there are steps: they would hold nothing.
+        // Lanes that no step reaches would hold nothing: without the upper half of them the bits
+        // are the same. So they are the same whatever the number of steps, and a kernel whose sizes
+        // are known when it runs gives them too.
         const std::int64_t inner = counts.back().size.constant().value_or(options_.lanes);
         s.lanes = options_.lanes;
-        while (s.lanes > 1 && s.lanes > inner) s.lanes /= 2;
+        while (s.lanes > 1 && s.lanes / 2 >= inner) s.lanes /= 2;
         s.accumulators = {{combine, dtype, init, from}};
         s.body = std::move(scopes_.back().block);
         scopes_.pop_back();
@@ -517,7 +521,8 @@ class Lowerer {
             return out;
         };
         const std::size_t buffer = kScratch + scratch_.size();
-        scratch_.push_back({fmt::format("tmp{}", scratch_.size()), dtype, parts, true, true});
+        scratch_.push_back(
+            {fmt::format("tmp{}", scratch_.size()), dtype, context().constant(parts), true, true});
         scopes_.push_back(
             {.block = {}, .known = {}, .variables = {part}, .steps = static_cast<double>(parts)});
         const ValueId sum =

@@ -28,6 +28,7 @@ class Parser {
             } while (take(","));
             expect(")");
         }
+        sizes();
         kernel_.body = block();
         skip();
         if (at_ != text_.size()) fail("text after the kernel's end");
@@ -154,16 +155,39 @@ class Parser {
         return *found;
     }
     void buffer() {
-        KernelBuffer b;
-        b.name = word("a buffer's name");
+        const std::string name = word("a buffer's name");
         expect(":");
-        b.dtype = dtype();
+        KernelBuffer b{name, dtype(), kernel_.context->constant(0)};
         expect("[");
-        b.elements = integer<std::int64_t>();
+        elements_.push_back(at_);
+        while (at_ < text_.size() && text_[at_] != ']' && text_[at_] != '\n') ++at_;
         expect("]");
         b.written = take("out");
         if (!b.written) b.written = b.scratch = take("tmp");
         kernel_.buffers.push_back(std::move(b));
+    }
+    /// The variables, and then what the buffers say in them.
+    void sizes() {
+        if (take("where")) {
+            do {
+                const auto low = integer<std::int64_t>();
+                expect("<=");
+                const std::string name = word("a variable");
+                expect("<=");
+                const auto high = integer<std::int64_t>();
+                if (low >= high) fail(fmt::format("{} has no choice", name));
+                const Expr variable = kernel_.context->variable(name, low, high);
+                if (!variables_.emplace(name, variable).second)
+                    fail(fmt::format("{} stands twice", name));
+                kernel_.variables.push_back(variable);
+            } while (take(","));
+        }
+        const std::size_t behind = at_;
+        for (std::size_t i = 0; i < elements_.size(); ++i) {
+            at_ = elements_[i];
+            kernel_.buffers[i].elements = expression({"]"});
+        }
+        at_ = behind;
     }
     std::size_t buffer_named() {
         skip();
@@ -333,6 +357,7 @@ class Parser {
     std::size_t at_ = 0;
     int depth_ = 0;
     Kernel kernel_;
+    std::vector<std::size_t> elements_;  // where each buffer says how many it has
     std::map<std::string, Expr> variables_;
     std::vector<ValueId> yielded_;
 };

@@ -10,16 +10,14 @@ std::vector<Phase> phases_of(const Kernel& kernel) {
     for (std::size_t i = 0; i < kernel.body.size(); ++i) {
         const Statement& s = kernel.body[i];
         switch (s.kind) {
-            case StatementKind::parallel:
-                out.push_back({i, i + 1, s.counts[0].size.constant().value_or(1), true});
-                break;
+            case StatementKind::parallel: out.push_back({i, i + 1, true}); break;
             case StatementKind::serial:
             case StatementKind::reduce:
             case StatementKind::store:
                 if (!out.empty() && !out.back().parallel) {
                     out.back().behind = i + 1;
                 } else {
-                    out.push_back({i, i + 1, 1, false});
+                    out.push_back({i, i + 1, false});
                 }
                 break;
             case StatementKind::load:
@@ -32,16 +30,66 @@ std::vector<Phase> phases_of(const Kernel& kernel) {
     return out;
 }
 
-std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable) {
+namespace {
+
+void collect_written(const Block& block, std::vector<std::size_t>& out) {
+    for (const Statement& s : block) {
+        if (s.kind == StatementKind::store &&
+            std::find(out.begin(), out.end(), s.buffer) == out.end())
+            out.push_back(s.buffer);
+        collect_written(s.body, out);
+    }
+}
+
+}  // namespace
+
+std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase) {
+    std::vector<std::size_t> out;
+    if (!phase.parallel) return out;
+    collect_written(kernel.body[phase.first].body, out);
+    std::erase_if(out, [&](std::size_t i) {
+        const KernelBuffer& buffer = kernel.buffers[i];
+        return buffer.elements.is_constant() ||
+               buffer.elements.bounds().high <
+                   kStreamBytes / static_cast<std::int64_t>(size_of(buffer.dtype));
+    });
+    return out;
+}
+
+namespace {
+
+bool depends_on(const Expr& e, const Expr& variable) {
+    const auto vars = e.vars();
+    return std::find(vars.begin(), vars.end(), variable) != vars.end();
+}
+
+/// How far an index moves when a counter does, in terms of other variables; none where that differs
+/// from place to place.
+std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter) {
     const auto at = [&](std::int64_t number) {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
-            if (!(v == variable)) return std::nullopt;
+            if (!(v == counter)) return std::nullopt;
             return v * 0 + number;
         });
     };
     const Expr rest = at(0);
-    const auto step = (at(1) - rest).constant();
-    return step && rest + variable * *step == index ? step : std::nullopt;
+    const Expr step = at(1) - rest;
+    return rest + counter * step == index ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter) {
+    const auto step = symbolic_step(index, counter);
+    return step ? step->constant() : std::nullopt;
+}
+
+bool moves_along(const Expr& index, const Expr& counter) {
+    if (!depends_on(index, counter)) return false;
+    const auto step = symbolic_step(index, counter);
+    if (!step) return true;
+    const Bounds bounds = step->bounds();
+    return bounds.low > 0 || bounds.high < 0;
 }
 
 namespace {
@@ -58,10 +106,9 @@ bool count_neighbours(const Block& block, const Expr& across, const Expr* inner,
             if (step_along(*s.index, *inner) == 1) ++for_inner;
         }
         // A store that does not move with the variable means its last step.
-        if (s.kind == StatementKind::store && step_along(*s.index, across) == 0) return false;
+        if (s.kind == StatementKind::store && !moves_along(*s.index, across)) return false;
         for (const Count& c : s.counts) {
-            const auto vars = c.size.vars();
-            if (std::find(vars.begin(), vars.end(), across) != vars.end()) return false;
+            if (depends_on(c.size, across)) return false;
         }
         if (is_loop(s) &&
             !count_neighbours(s.body, across, &s.counts.back().variable, for_across, for_inner))
@@ -86,19 +133,18 @@ bool runs_in_tiles(const Statement& loop) {
     const Statement& inner = loop.body[0];
     if (inner.kind != StatementKind::serial || has_loops(inner.body)) return false;
     const Expr& outer = loop.counts[0].variable;
-    const auto vars = inner.counts[0].size.vars();
-    if (std::find(vars.begin(), vars.end(), outer) != vars.end()) return false;
+    if (depends_on(inner.counts[0].size, outer)) return false;
     bool crosses = false;
     for (const Statement& s : inner.body) {
         if (s.kind == StatementKind::store &&
-            (step_along(*s.index, inner.counts[0].variable) != 1 ||
-             step_along(*s.index, outer) == 0))
+            (step_along(*s.index, inner.counts[0].variable) != 1 || !moves_along(*s.index, outer)))
             return false;
         if (s.kind != StatementKind::load) continue;
-        const auto along = step_along(*s.index, inner.counts[0].variable);
+        const auto along = symbolic_step(*s.index, inner.counts[0].variable);
         const auto across = step_along(*s.index, outer);
-        crosses = crosses || (across && (*across == 1 || *across == -1) && along &&
-                              (*along > 1 || *along < -1));
+        // A step that is a size is a long one, most of the time.
+        const bool far = along && (along->bounds().high > 1 || along->bounds().low < -1);
+        crosses = crosses || (across && (*across == 1 || *across == -1) && far);
     }
     return crosses;
 }

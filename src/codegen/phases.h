@@ -10,14 +10,17 @@ namespace lazuli::codegen {
 /// A part of a kernel that runs before the next one starts: a parallel loop, whose steps threads
 /// share out, or statements that one thread runs.
 struct Phase {
-    std::size_t first;   // of the kernel's statements
+    std::size_t first;   // of the kernel's statements; its parallel loop
     std::size_t behind;  // the last
-    std::int64_t steps;  // of its parallel loop; 1 where it is none
     bool parallel;
 };
 
 /// The phases of a kernel, in order. Statements that only compute belong to those that need them.
 std::vector<Phase> phases_of(const Kernel& kernel);
+
+/// The buffers that a phase writes, whose size only a run knows, and which may be large: where all
+/// of them are, of kStreamBytes or more, the phase has code of its own. Empty where none may be.
+std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase);
 
 /// How many results of reductions may pass from phase to phase of one kernel.
 constexpr std::size_t kPassedValues = 64;
@@ -35,8 +38,12 @@ constexpr std::int64_t kTileRows = 16;
 constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kTileColumns = 64;
 
-/// How far an index moves when a variable does, where that is the same everywhere.
-std::optional<std::int64_t> step_along(const Expr& index, const Expr& variable);
+/// How far an index moves when a counter does, where that is the same number everywhere.
+std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter);
+
+/// Whether an index moves when a counter does, whatever the sizes. Not where it may stand still, as
+/// with a step that is not known to differ from 0.
+bool moves_along(const Expr& index, const Expr& counter);
 
 /// Whether code generators know all that the kernel does: elements are real numbers, and functions
 /// are primitives.

@@ -12,7 +12,7 @@ class Printer {
     explicit Printer(const Kernel& kernel) : kernel_(kernel) {}
 
     std::string run() {
-        line(fmt::format("kernel {}({}) {{", kernel_.name, buffers()));
+        line(fmt::format("kernel {}({}){} {{", kernel_.name, buffers(), variables()));
         block(kernel_.body);
         line("}");
         return std::move(out_);
@@ -27,11 +27,18 @@ class Printer {
         std::string out;
         for (const KernelBuffer& b : kernel_.buffers) {
             out += fmt::format("{}{}: {}[{}]{}", out.empty() ? "" : ", ", b.name,
-                               lazuli::name(b.dtype), b.elements,
+                               lazuli::name(b.dtype), b.elements.str(),
                                b.scratch   ? " tmp"
                                : b.written ? " out"
                                            : "");
         }
+        return out;
+    }
+    std::string variables() const {
+        std::string out;
+        for (const Expr& v : kernel_.variables)
+            out += fmt::format("{}{} <= {} <= {}", out.empty() ? " where " : ", ", v.bounds().low,
+                               v.name(), v.bounds().high);
         return out;
     }
     static std::string values(const std::vector<ValueId>& ids) {

@@ -21,7 +21,10 @@ struct LazuliCompileRequest {
 };
 
 struct LazuliCompileReply {
-    char* object;  // a relocatable ELF file with the functions phase0, phase1, ...
+    // A relocatable ELF file with the functions phase0, phase1, ... and, where what a phase writes
+    // may be large, phase0_large, ... for runs in which it is, cut into pieces of whole cache
+    // lines.
+    char* object;
     std::size_t object_bytes;
     char* assembly;  // for people, where it was asked for
     char* error;     // null where all went well
@@ -36,7 +39,8 @@ using LazuliCompile = decltype(&lazuli_jit_compile);
 using LazuliFree = decltype(&lazuli_jit_free);
 }
 
-/// What a phase of a kernel looks like: buffers in the kernel's order, the steps of its parallel
+/// What a phase of a kernel looks like: buffers in the kernel's order and, for a kernel that has
+/// variables, the address of their values (64 bits each) behind them; the steps of its parallel
 /// loop, values that pass from phase to phase, and three numbers that a bad index leaves behind
 /// (1, or 2 where it has no sign; the index; the size).
 using LazuliPhase = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end,

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <functional>
-#include <limits>
 #include <set>
 #include <unordered_map>
 
@@ -72,7 +72,13 @@ class Emitter {
         }
         note_types(kernel_.body);
         const auto phases = codegen::phases_of(kernel_);
-        for (std::size_t i = 0; i < phases.size(); ++i) emit_phase(i, phases[i]);
+        for (std::size_t i = 0; i < phases.size(); ++i) {
+            emit_phase(fmt::format("phase{}", i), phases[i]);
+            large_ = codegen::may_be_large(kernel_, phases[i]);
+            if (!large_.empty() && options_.streams)
+                emit_phase(fmt::format("phase{}_large", i), phases[i]);
+            large_.clear();
+        }
     }
 
    private:
@@ -89,13 +95,12 @@ class Emitter {
         }
     }
 
-    void emit_phase(std::size_t number, const codegen::Phase& phase) {
+    void emit_phase(const std::string& name, const codegen::Phase& phase) {
         llvm::Type* pointer = build_.getPtrTy();
         llvm::Type* i64 = build_.getInt64Ty();
         auto* type = llvm::FunctionType::get(build_.getVoidTy(),
                                              {pointer, i64, i64, pointer, pointer}, false);
-        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
-                                           fmt::format("phase{}", number), module_);
+        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
         for (const unsigned i : {0U, 3U, 4U}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
         function_->setDoesNotThrow();
         entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
@@ -109,10 +114,11 @@ class Emitter {
                                 llvm::MDNode::get(context_, {}));
             buffers_.push_back(loaded);
         }
-        build_.CreateBr(body);
-        build_.SetInsertPoint(body);
         values_.clear();
         variables_.clear();
+        load_sizes();
+        build_.CreateBr(body);
+        build_.SetInsertPoint(body);
         streamed_ = false;
         if (phase.parallel) {
             const Statement& s = kernel_.body[phase.first];
@@ -124,6 +130,33 @@ class Emitter {
         // Streamed stores are seen by other threads behind a fence only.
         if (streamed_) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
         build_.CreateRetVoid();
+    }
+
+    /// The kernel's variables: numbers that stay as they are, within their bounds.
+    void load_sizes() {
+        if (kernel_.variables.empty()) return;
+        llvm::Type* pointer = build_.getPtrTy();
+        llvm::Type* i64 = build_.getInt64Ty();
+        const auto stays = [&](llvm::LoadInst* load) {
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                              llvm::MDNode::get(context_, {}));
+            return load;
+        };
+        Value* slot = build_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0),
+                                                        kernel_.buffers.size());
+        Value* sizes = stays(build_.CreateLoad(pointer, slot, "sizes"));
+        for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
+            const Expr& v = kernel_.variables[i];
+            auto* size =
+                stays(build_.CreateLoad(i64, build_.CreateConstInBoundsGEP1_64(i64, sizes, i)));
+            size->setName(std::string(v.name()));
+            const auto behind = static_cast<std::uint64_t>(v.bounds().high) + 1;
+            size->setMetadata(llvm::LLVMContext::MD_range,
+                              llvm::MDBuilder(context_).createRange(
+                                  llvm::APInt(64, static_cast<std::uint64_t>(v.bounds().low)),
+                                  llvm::APInt(64, behind)));
+            variables_[v.node()] = size;
+        }
     }
 
     /// Results of reductions are kept for later phases.
@@ -396,8 +429,7 @@ class Emitter {
         constexpr std::uint32_t kFirst = 3;
         constexpr std::uint32_t kSecond = 2;
         const auto size = static_cast<std::int64_t>(size_of(s.dtype));
-        if (mask_ != nullptr || kernel_.buffers[s.buffer].elements * size < codegen::kStreamBytes)
-            return;
+        if (mask_ != nullptr || !is_large(s.buffer)) return;
         const auto ask = [&](std::int64_t ahead, std::uint32_t cache) {
             for (std::int64_t line = 0; line < factor_ * size; line += 64) {
                 Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), at, ahead + line);
@@ -425,6 +457,19 @@ class Emitter {
             // Read once more, or alone: time to get the next row.
             ask(row, kSecond);
         }
+    }
+    /// Whether a buffer is larger than caches. Where only a run knows its size, it is as large as
+    /// what this function is made for: for small ones, neither fetching ahead nor writing past the
+    /// cache would pay.
+    bool is_large(std::size_t number) const {
+        const codegen::KernelBuffer& buffer = kernel_.buffers[number];
+        const std::size_t size = size_of(buffer.dtype);
+        if (const auto elements = buffer.elements.constant())
+            return *elements * static_cast<std::int64_t>(size) >= codegen::kStreamBytes;
+        return std::any_of(large_.begin(), large_.end(), [&](std::size_t i) {
+            const codegen::KernelBuffer& known = kernel_.buffers[i];
+            return known.elements == buffer.elements && size_of(known.dtype) <= size;
+        });
     }
     Expr without_lanes(const Expr& index) const {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
@@ -480,7 +525,10 @@ class Emitter {
     bool is_streamed(const Statement& s) {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
-        if (!options_.streams || buffer.elements * size < codegen::kStreamBytes) return false;
+        if (!options_.streams || !is_large(s.buffer)) return false;
+        // Pieces of a loop whose steps only a run knows need not begin on a cache line, but where
+        // it is large.
+        if (!kernel_.variables.empty() && large_.empty()) return false;
         if (factor_ * size % 64 != 0) return false;
         return mod(without_lanes(*s.index), 64 / size).constant() == 0;
     }
@@ -545,37 +593,56 @@ class Emitter {
         return at;
     }
 
-    /// Runs `body` at a vector's width, `factor` steps at a time, then once more for what is left.
-    void vectorized(const Expr& counter, Value* begin, Value* end, int factor,
+    /// How many steps of a loop run at once, and how many of what those leave.
+    struct Factor {
+        int main;
+        int rest;
+    };
+
+    /// Runs `body` at a vector's width, some steps at a time, then once more for what is left.
+    void vectorized(const Expr& counter, Value* begin, Value* end, Factor factor,
                     const std::function<void()>& body) {
-        const auto at_width = [&](Value* base, Value* mask) {
-            factor_ = factor;
-            mask_ = mask;
-            lane_variable_ = counter.node();
-            lane_base_ = base;
-            variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
-            const Inside inside(loops_, lane_variable_, end);
-            body();
-            factor_ = 1;
-            mask_ = nullptr;
-            lane_variable_ = nullptr;
-        };
-        Value* at = count(begin, end, factor, [&](Value* base) { at_width(base, nullptr); });
+        Value* at = in_whole_vectors(counter, begin, end, factor.main, body);
         const auto* from = llvm::dyn_cast<llvm::ConstantInt>(begin);
         const auto* to = llvm::dyn_cast<llvm::ConstantInt>(end);
         if (from != nullptr && to != nullptr &&
-            (to->getSExtValue() - from->getSExtValue()) % factor == 0)
+            (to->getSExtValue() - from->getSExtValue()) % factor.main == 0)
             return;
+        if (factor.rest < factor.main) at = in_whole_vectors(counter, at, end, factor.rest, body);
+        in_part_of_vector(counter, at, end, factor.rest, body);
+    }
+    /// As long as `width` steps are left; returns where it stopped.
+    Value* in_whole_vectors(const Expr& counter, Value* begin, Value* end, int width,
+                            const std::function<void()>& body) {
+        return count(begin, end, width,
+                     [&](Value* base) { at_width(counter, base, end, nullptr, width, body); });
+    }
+    /// The next steps up to `width`, if there are any, under a mask.
+    void in_part_of_vector(const Expr& counter, Value* at, Value* end, int width,
+                           const std::function<void()>& body) {
         auto* rest = llvm::BasicBlock::Create(context_, "rest", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
         build_.CreateCondBr(build_.CreateICmpSLT(at, end), rest, behind);
         build_.SetInsertPoint(rest);
-        factor_ = factor;
+        factor_ = width;
         Value* left = splat(build_.CreateTrunc(build_.CreateSub(end, at), build_.getInt32Ty()));
         Value* mask = build_.CreateICmpULT(lane_numbers32(), left);
-        at_width(at, mask);
+        at_width(counter, at, end, mask, width, body);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
+    }
+    void at_width(const Expr& counter, Value* base, Value* end, Value* mask, int width,
+                  const std::function<void()>& body) {
+        factor_ = width;
+        mask_ = mask;
+        lane_variable_ = counter.node();
+        lane_base_ = base;
+        variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
+        const Inside inside(loops_, lane_variable_, end);
+        body();
+        factor_ = 1;
+        mask_ = nullptr;
+        lane_variable_ = nullptr;
     }
     llvm::Constant* lane_numbers() {
         std::vector<std::uint64_t> numbers;
@@ -592,9 +659,8 @@ class Emitter {
         if (!!codegen::has_loops(s.body)) return false;
         // A store that does not move with the counter means its last step.
         return std::all_of(s.body.begin(), s.body.end(), [&](const Statement& inner) {
-            if (inner.kind != StatementKind::store) return true;
-            const auto vars = inner.index->vars();
-            return std::find(vars.begin(), vars.end(), s.counts.back().variable) != vars.end();
+            return inner.kind != StatementKind::store ||
+                   codegen::moves_along(*inner.index, s.counts.back().variable);
         });
     }
 
@@ -606,16 +672,19 @@ class Emitter {
         const int one = options_.width / 32;
         int factor = 8 * one;
         while (factor > one && most_alive(s.body) * (factor / one) > kRegisters) factor /= 2;
-        const std::int64_t steps =
-            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        const std::int64_t steps = s.counts.back().size.bounds().high;
         while (factor > one / 4 && factor / 2 >= steps) factor /= 2;
         return std::max(factor, 1);
+    }
+    /// A loop whose length is known is cut to fit; one that only a run knows may be short, and what
+    /// it leaves takes one register a value and not all of them.
+    Factor with_rest(int factor) const {
+        return {factor, kernel_.variables.empty() ? factor : std::min(factor, options_.width / 32)};
     }
     /// The same for a loop that holds loops: their accumulators are vectors too.
     int across_factor(const Statement& s) {
         int factor = 2 * options_.width / 32;
-        const std::int64_t steps =
-            s.counts.back().size.constant().value_or(std::numeric_limits<std::int64_t>::max());
+        const std::int64_t steps = s.counts.back().size.bounds().high;
         while (factor > 1 && factor / 2 >= steps) factor /= 2;
         return factor;
     }
@@ -648,10 +717,10 @@ class Emitter {
             for (const Statement& inner : s.body) statement(inner);
         };
         if (factor_ == 1 && is_vectorizable(s))
-            return vectorized(counter, begin, end, factor_for(s), body);
+            return vectorized(counter, begin, end, with_rest(factor_for(s)), body);
         if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
         if (factor_ == 1 && codegen::vectorizes_across(s))
-            return vectorized(counter, begin, end, across_factor(s), body);
+            return vectorized(counter, begin, end, with_rest(across_factor(s)), body);
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
             const Inside inside(loops_, counter.node(), end);
@@ -682,7 +751,8 @@ class Emitter {
                     smaller(build_.CreateAdd(from, integer(codegen::kTileColumns)), columns);
                 count(first, last, 1, [&](Value* row) {
                     variables_[s.counts[0].variable.node()] = row;
-                    vectorized(inner.counts[0].variable, from, to, options_.width / 32, [&] {
+                    const int one = options_.width / 32;
+                    vectorized(inner.counts[0].variable, from, to, {one, one}, [&] {
                         for (const Statement& each : inner.body) statement(each);
                     });
                 });
@@ -788,11 +858,7 @@ class Emitter {
         Value* end = index(s.counts[level].size);
         const bool innermost = level + 1 == s.counts.size();
         if (innermost && s.lanes > 1 && !codegen::has_loops(s.body)) {
-            vectorized(counter, integer(0), end, s.lanes, [&] {
-                for (const Statement& inner : s.body) statement(inner);
-                for (std::size_t k = 0; k < rooms.size(); ++k) add_to(s, k, rooms[k]);
-            });
-            return;
+            return reduce_lanes(s, end, rooms);
         }
         count(integer(0), end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
@@ -806,6 +872,36 @@ class Emitter {
                 add_one(s, k, room, type);
             }
         });
+    }
+
+    /// All lanes at once, then the lanes that are left. Where only a run knows how many steps there
+    /// are, those few are taken in quarters, and quarters that are empty left out.
+    void reduce_lanes(const Statement& s, Value* end, std::span<Value* const> rooms) {
+        const Expr& counter = s.counts.back().variable;
+        const auto add_lanes = [&](int first) {
+            for (const Statement& inner : s.body) statement(inner);
+            for (std::size_t k = 0; k < rooms.size(); ++k) {
+                llvm::Type* type = type_of(s.accumulators[k].dtype);
+                Value* room = first == 0 ? rooms[k]
+                                         : build_.CreateConstInBoundsGEP1_64(
+                                               type, rooms[k], static_cast<std::uint64_t>(first));
+                add_to(s, k, room);
+            }
+        };
+        const int quarter = std::max(options_.width / 32, s.lanes / 4);
+        // Truth values share bytes: no part of them has an address.
+        const bool shared =
+            std::any_of(s.accumulators.begin(), s.accumulators.end(),
+                        [](const Accumulator& a) { return a.dtype == DType::boolean; });
+        if (kernel_.variables.empty() || shared || quarter >= s.lanes) {
+            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
+            return;
+        }
+        Value* at = in_whole_vectors(counter, integer(0), end, s.lanes, [&] { add_lanes(0); });
+        for (int first = 0; first < s.lanes; first += quarter) {
+            Value* from = build_.CreateAdd(at, integer(first));
+            in_part_of_vector(counter, from, end, quarter, [&] { add_lanes(first); });
+        }
     }
 
     Value* yielded(const Statement& s, std::size_t k) {
@@ -1250,7 +1346,8 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
-    std::vector<Loop> loops_;                                          // around this, outer first
+    std::vector<std::size_t> large_;  // buffers that are large wherever this function runs
+    std::vector<Loop> loops_;         // around this, outer first
     std::set<std::pair<std::size_t, const symbolic::Node*>> fetched_;  // what this row has read
 };
 

@@ -43,7 +43,7 @@ Counted count(const Program& program) {
         const codegen::Lowered lowered = codegen::lower(program, grouped.group, "k");
         lowered.kernel.verify();
         for (const codegen::KernelBuffer& buffer : lowered.kernel.buffers)
-            (buffer.written ? out.written : out.read) += buffer.elements;
+            (buffer.written ? out.written : out.read) += buffer.elements.constant().value();
     }
     return out;
 }

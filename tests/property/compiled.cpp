@@ -11,6 +11,7 @@
 #include "backend/cpu/compiler.h"
 #include "codegen/in_place.h"
 #include "codegen/lower.h"
+#include "codegen/phases.h"
 #include "codegen/spell.h"
 #include "generator.h"
 #include "ir/engine.h"
@@ -38,17 +39,22 @@ void expect_same_bits(const Bytes& got, const Bytes& want, DType dtype, const st
     }
 }
 
-void run(const cpu::Code& code, std::span<void* const> buffers, bool& failed) {
+void run(const cpu::Compiled& compiled, std::span<void* const> buffers, bool& failed) {
     std::int64_t values[64] = {};
     std::int64_t status[3] = {};
-    for (const cpu::Code::Part& part : code.parts()) {
+    for (std::size_t i = 0; i < compiled.code()->phases(); ++i) {
+        const LazuliPhase phase = compiled.code()->phase(i, false);
         // In two pieces, as two threads would, at some place on a cache line.
-        const std::int64_t middle =
-            part.phase.steps > 128 ? part.phase.steps / 128 * 64 : part.phase.steps / 2;
-        if (middle > 0) part.run(buffers.data(), 0, middle, values, status);
-        part.run(buffers.data(), middle, part.phase.steps, values, status);
+        const std::int64_t steps = compiled.only_extents().parts[i].steps;
+        const std::int64_t middle = steps > 128 ? steps / 128 * 64 : steps / 2;
+        if (middle > 0) phase(buffers.data(), 0, middle, values, status);
+        phase(buffers.data(), middle, steps, values, status);
     }
     failed = status[0] != 0;
+}
+
+std::size_t bytes_of(const codegen::KernelBuffer& buffer) {
+    return static_cast<std::size_t>(buffer.elements.constant().value()) * size_of(buffer.dtype);
 }
 
 /// Memory of its own for each buffer of a kernel, but for an output that lies where an operand
@@ -59,8 +65,7 @@ class Buffers {
             const codegen::InPlace& pair) {
         for (std::size_t k = 0; k < kernel.buffers.size(); ++k) {
             const codegen::KernelBuffer& buffer = kernel.buffers[k];
-            const std::size_t bytes =
-                static_cast<std::size_t>(buffer.elements) * size_of(buffer.dtype);
+            const std::size_t bytes = bytes_of(buffer);
             own_.emplace_back(bytes, 0xa5);
             if (!buffer.written && !buffer.scratch && bytes > 0)
                 std::memcpy(own_.back().data(), operands[k], bytes);
@@ -76,7 +81,8 @@ class Buffers {
 
 /// Runs the kernel once for each pair of buffers that may be one, interpreted and as machine code.
 int check_in_place(const codegen::Kernel& kernel, std::span<void* const> operands,
-                   const std::function<const Bytes&(std::size_t)>& wanted, const cpu::Code* code) {
+                   const std::function<const Bytes&(std::size_t)>& wanted,
+                   const cpu::Compiled* code) {
     const std::vector<codegen::InPlace> pairs = codegen::find_in_place(kernel);
     for (const codegen::InPlace& pair : pairs) {
         for (const bool compiled : {false, true}) {
@@ -166,7 +172,8 @@ TEST(Compiled, KernelsGiveTheSameBits) {
             const std::vector<void*> given = buffers;
             const auto start = std::chrono::steady_clock::now();
             const auto compiled = cpu::code_of(*step.kernel);
-            const cpu::Code* code = compiled == nullptr ? nullptr : compiled->code();
+            const cpu::Compiled* code =
+                compiled == nullptr || compiled->code() == nullptr ? nullptr : compiled.get();
             seconds +=
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             ASSERT_TRUE(code != nullptr || !codegen::is_compilable(*step.kernel) ||
@@ -182,9 +189,7 @@ TEST(Compiled, KernelsGiveTheSameBits) {
                 }
                 std::vector<Bytes> scratch;
                 for (std::size_t k = buffers.size(); k < step.kernel->buffers.size(); ++k) {
-                    const codegen::KernelBuffer& buffer = step.kernel->buffers[k];
-                    scratch.emplace_back(static_cast<std::size_t>(buffer.elements) *
-                                         size_of(buffer.dtype));
+                    scratch.emplace_back(tests::bytes_of(step.kernel->buffers[k]));
                 }
                 for (Bytes& bytes : scratch) buffers.push_back(bytes.data());
                 bool failed = false;

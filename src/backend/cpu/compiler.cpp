@@ -10,71 +10,19 @@
 #include "backend/cpu/disk_cache.h"
 #include "backend/cpu/jit_module.h"
 #include "base/env.h"
+#include "codegen/phases.h"
 #include "lazuli/compile.h"
 #include "lazuli/error.h"
 
 namespace lazuli::cpu {
 
-namespace {
-
-// ---- how much work a step is
-
-/// About how many cycles the statements of a block take in all.
-double cycles_of(const codegen::Block& block, double times) {
-    using codegen::StatementKind;
-    double total = 0;
-    for (const codegen::Statement& s : block) {
-        switch (s.kind) {
-            case StatementKind::parallel:
-            case StatementKind::serial:
-            case StatementKind::reduce: {
-                double steps = times;
-                for (const codegen::Count& c : s.counts)
-                    steps *= static_cast<double>(c.size.constant().value_or(
-                        std::max<std::int64_t>(1, c.size.bounds().high)));
-                total += cycles_of(s.body, steps) + times * 20;
-                break;
-            }
-            case StatementKind::load:
-            case StatementKind::store: total += times * 0.25; break;
-            case StatementKind::apply:
-                total += times * (op_def(s.op).primitive == Primitive::none ? 40 : 0.1);
-                break;
-            default: break;
-        }
-    }
-    return total;
-}
-
-// Below this a second thread costs more than it brings; above, pieces are about as long as this.
-constexpr double kPieceCycles = 50'000;
-
-}  // namespace
-
-std::vector<Code::Part> Code::parts_of(const codegen::Kernel& kernel) {
-    std::vector<Part> out;
-    for (const codegen::Phase& phase : codegen::phases_of(kernel)) {
-        Part& part = out.emplace_back(Part{nullptr, phase});
-        if (!phase.parallel) continue;
-        const codegen::Statement& loop = kernel.body[phase.first];
-        const double each = std::max(0.01, cycles_of(loop.body, 1));
-        auto grain = static_cast<std::int64_t>(kPieceCycles / each);
-        // Not so many pieces that handing them out shows, and whole cache lines each.
-        grain = std::max<std::int64_t>({grain, phase.steps / 256, 1});
-        if (codegen::vectorizes_across(loop)) grain = std::max<std::int64_t>(grain, 64);
-        if (codegen::runs_in_tiles(loop)) grain = std::max(grain, codegen::kTileRows);
-        if (grain > 64) grain = grain / 64 * 64;
-        part.grain = grain;
-    }
-    return out;
-}
-
-Code::Code(std::span<const char> object, std::vector<Part> parts)
-    : object_(object), parts_(std::move(parts)) {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-        void* start = object_.find(fmt::format("phase{}", i));
-        if (start == nullptr) throw ArgumentError("an object file without its functions");
-        parts_[i].run = reinterpret_cast<LazuliPhase>(start);
+Code::Code(std::span<const char> object, std::size_t phases) : object_(object) {
+    for (std::size_t i = 0; i < phases; ++i) {
+        void* usual = object_.find(fmt::format("phase{}", i));
+        if (usual == nullptr) throw ArgumentError("an object file without its functions");
+        void* of_large = object_.find(fmt::format("phase{}_large", i));
+        phases_.push_back(
+            {reinterpret_cast<LazuliPhase>(usual), reinterpret_cast<LazuliPhase>(of_large)});
     }
 }
 
@@ -108,8 +56,11 @@ constexpr double kQuickSteps = 100'000;
 
 std::string cache_key(const std::string& text) { return target_text() + "\n" + text; }
 
+std::atomic<std::size_t> made_count{0};
+
 std::vector<char> make_object(const std::string& text) {
     std::vector<char> out = compiled_object(text);
+    ++made_count;
     DiskCache::of_process().keep(cache_key(text), out);
     return out;
 }
@@ -127,12 +78,14 @@ void tell(const std::exception& e) {
 }  // namespace
 
 Compiled::Compiled(const codegen::Kernel& kernel, std::string text)
-    : text_(std::move(text)), parts_(Code::parts_of(kernel)) {}
+    : text_(std::move(text)),
+      extents_(kernel),
+      only_(kernel.variables.empty() ? extents_.at({}) : Extents{}) {}
 
 void Compiled::remind() { remind_queue(); }
 
 void Compiled::load(std::span<const char> object) {
-    own_ = std::make_unique<Code>(object, parts_);
+    own_ = std::make_unique<Code>(object, extents_.parts());
     made_.store(own_.get(), std::memory_order_release);
 }
 
@@ -189,6 +142,8 @@ std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel) {
     });
     return compiled;
 }
+
+std::size_t codes_made() { return made_count; }
 
 std::vector<char> object_of(const codegen::Kernel& kernel) {
     const std::string text = kernel.str();

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/extents.h"
 #include "backend/cpu/object.h"
 #include "codegen/kernel.h"
-#include "codegen/phases.h"
 #include "jit/compile.h"
 
 namespace lazuli::cpu {
@@ -19,20 +19,23 @@ namespace lazuli::cpu {
 /// Machine code that can run.
 class Code {
    public:
-    struct Part {
-        LazuliPhase run;
-        codegen::Phase phase;
-        std::int64_t grain = 1;  // steps that a thread takes at once
-    };
-    /// The parts of a kernel, without their code.
-    static std::vector<Part> parts_of(const codegen::Kernel& kernel);
-    Code(std::span<const char> object, std::vector<Part> parts);
-    const std::vector<Part>& parts() const { return parts_; }
+    /// The functions of that many phases.
+    Code(std::span<const char> object, std::size_t phases);
+    std::size_t phases() const { return phases_.size(); }
+    /// A phase, for a run in which what it writes is large or one in which it may not be.
+    LazuliPhase phase(std::size_t number, bool large) const {
+        const auto& [usual, of_large] = phases_[number];
+        return large && of_large != nullptr ? of_large : usual;
+    }
     std::size_t bytes() const { return object_.bytes(); }
 
    private:
     Object object_;
-    std::vector<Part> parts_;
+    struct Functions {
+        LazuliPhase usual;
+        LazuliPhase of_large;  // null where it is the same
+    };
+    std::vector<Functions> phases_;
 };
 
 /// A kernel and its code, as soon as that is there.
@@ -45,6 +48,10 @@ class Compiled {
         if (made == nullptr) remind();
         return made;
     }
+    /// How far it goes, at any sizes.
+    const ExtentTable& extents() const { return extents_; }
+    /// The same for a kernel without variables.
+    const Extents& only_extents() const { return only_; }
     /// Reads the code from disk; false where it is not there. As `make`, under InsideCompiler.
     bool find();
     /// Makes the code, unless it is there. Throws InternalError where the compiler refuses.
@@ -60,7 +67,8 @@ class Compiled {
 
     // Nothing of the kernel itself: it is compiled beside threads that use its expressions.
     const std::string text_;
-    const std::vector<Code::Part> parts_;
+    const ExtentTable extents_;
+    const Extents only_;
     std::mutex making_;
     std::unique_ptr<Code> own_;
     std::atomic<const Code*> made_{nullptr};
@@ -69,6 +77,9 @@ class Compiled {
 /// The code of a kernel, or null where kernels are not compiled: there is no compiler, or the
 /// kernel holds what it does not know.
 std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel);
+
+/// How often this process has compiled a kernel; what was found on disk is not counted.
+std::size_t codes_made();
 
 /// The object file that the compiler makes of a kernel; there must be one.
 std::vector<char> object_of(const codegen::Kernel& kernel);

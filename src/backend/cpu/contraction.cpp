@@ -9,6 +9,7 @@
 
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/narrow.h"
+#include "codegen/phases.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
 #include "lazuli/functional.h"
@@ -31,6 +32,7 @@ void throw_bad_index(const std::array<std::int64_t, 3>& status) {
 /// where it stores its results and nowhere else, and if its loop counts rows, or elements of rows.
 std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std::int64_t rows,
                          std::int64_t columns) {
+    if (!kernel.variables.empty()) return 0;  // its loop has no number of steps to compare
     const codegen::Statement& loop = kernel.body.back();
     const Expr& counter = loop.counts[0].variable;
     std::optional<Expr> where;
@@ -50,7 +52,7 @@ std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std
     // Large results are written past the cache, whole lines at a time: rows must begin at one.
     for (const codegen::KernelBuffer& buffer : kernel.buffers) {
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
-        if (buffer.written && buffer.elements * size >= codegen::kStreamBytes &&
+        if (buffer.written && buffer.elements.constant().value() * size >= codegen::kStreamBytes &&
             columns * size % 64 != 0)
             return 0;
     }
@@ -86,31 +88,44 @@ char* take(Scratch& scratch, std::int64_t bytes) {
 
 }  // namespace
 
+Extents extents_at(const Runnable& runnable, std::span<const std::int64_t> sizes) {
+    if (runnable.compiled != nullptr) return runnable.compiled->extents().at(sizes);
+    runnable.kernel->check_sizes(sizes);
+    return {{sizes.begin(), sizes.end()}, {}, {}};  // the interpreter finds the rest
+}
+
 void launch(const Runnable& runnable, std::span<void* const> given) {
+    static const Extents none;
+    launch(runnable, given,
+           runnable.compiled == nullptr ? none : runnable.compiled->only_extents());
+}
+
+void launch(const Runnable& runnable, std::span<void* const> given, const Extents& extents) {
     const codegen::Kernel& kernel = *runnable.kernel;
     const Code* code = runnable.code();
-    if (code == nullptr) return codegen::interpret(kernel, given);
+    if (code == nullptr) return codegen::interpret(kernel, given, extents.sizes);
+    if (extents.parts.size() != code->phases())
+        throw ArgumentError(fmt::format("{}: launched without sizes", kernel.name));
     std::vector<void*> buffers(given.begin(), given.end());
     Scratch scratch;
-    for (std::size_t i = given.size(); i < kernel.buffers.size(); ++i)
-        buffers.push_back(
-            take(scratch, kernel.buffers[i].elements *
-                              static_cast<std::int64_t>(size_of(kernel.buffers[i].dtype))));
+    for (const std::int64_t bytes : extents.scratch_bytes) buffers.push_back(take(scratch, bytes));
+    if (!extents.sizes.empty())  // behind the buffers; code only reads them
+        buffers.push_back(const_cast<std::int64_t*>(extents.sizes.data()));
     struct Call {
-        const Code::Part* part;
+        LazuliPhase phase;
         void* const* buffers;
         std::array<std::int64_t, codegen::kPassedValues> values;
         std::array<std::int64_t, 3> status{};
         std::atomic_flag told = ATOMIC_FLAG_INIT;
-    } call{.part = nullptr, .buffers = buffers.data(), .values = {}};
-    for (const Code::Part& part : code->parts()) {
-        call.part = &part;
+    } call{.phase = nullptr, .buffers = buffers.data(), .values = {}};
+    for (std::size_t i = 0; i < extents.parts.size(); ++i) {
+        call.phase = code->phase(i, extents.parts[i].large);
         runtime::share_out(
-            part.phase.steps, part.grain,
+            extents.parts[i].steps, extents.parts[i].grain,
             [](void* data, std::int64_t begin, std::int64_t end) {
                 auto& c = *static_cast<Call*>(data);
                 std::array<std::int64_t, 3> status{};
-                c.part->run(c.buffers, begin, end, c.values.data(), status.data());
+                c.phase(c.buffers, begin, end, c.values.data(), status.data());
                 if (status[0] != 0 && !c.told.test_and_set()) c.status = status;
             },
             &call);
@@ -263,7 +278,7 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
                  if (epilogue_buffers.empty()) return;
                  std::array<std::int64_t, codegen::kPassedValues> values{};
                  std::array<std::int64_t, 3> status{};
-                 epilogue_->code()->parts()[0].run(
+                 epilogue_->code()->phase(0, false)(
                      epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
                      (batch * m + behind) * steps_a_row_, values.data(), status.data());
                  if (status[0] != 0) throw_bad_index(status);

@@ -25,8 +25,14 @@ struct Runnable {
     const Code* code() const { return compiled == nullptr ? nullptr : compiled->code(); }
 };
 
+/// How far a kernel goes at these sizes of its variables. Throws ArgumentError where they are not
+/// within bounds. A run of the kernel takes it; it may be kept for as many as there are.
+Extents extents_at(const Runnable& runnable, std::span<const std::int64_t> sizes);
+
 /// Runs a kernel, on all threads. `buffers` has one address for each of the kernel's that is not
 /// scratch.
+void launch(const Runnable& runnable, std::span<void* const> buffers, const Extents& extents);
+/// The same for a kernel without variables.
 void launch(const Runnable& runnable, std::span<void* const> buffers);
 
 class ContractionStep {
