@@ -168,17 +168,29 @@ void check_sizes(const OpDef& def, const TensorSpec& out) {
     // Sizes below 2^29 in at most two dimensions, elements of at most 2^4 bytes: nothing can
     // overflow, and most tensors are such.
     // Read one by one: the sizes were just written so, and a vector load of both would wait.
-    const int rank = out.shape.rank();
-    const auto small = [&](int i) {
-        return i >= rank || static_cast<std::uint64_t>(out.shape[i]) >> 29 == 0;
+    const std::span<const std::int64_t> sizes = out.shape.raw();
+    const auto small = [&](std::size_t i) {
+        return i >= sizes.size() || static_cast<std::uint64_t>(sizes[i]) >> 29 == 0;
     };
-    if (rank <= 2 && small(0) && small(1)) return;
-    for (const std::int64_t dim : out.shape) {
-        if (dim < 0)
+    if (sizes.size() <= 2 && small(0) && small(1)) return;
+    for (int i = 0; i < out.shape.rank(); ++i) {
+        if (at_least(out.shape.dim(i), 0) != Truth::yes)
             throw ShapeError(fmt::format("{}: negative size in {}", def.name, out.str()),
                              "sizes >= 0", out.shape.str());
     }
-    (void)out.nbytes();
+    if (out.shape.is_concrete()) (void)out.nbytes();
+}
+
+/// What an op says that needs a number where a size is an expression: its own name first.
+[[noreturn, gnu::cold]] void name_the_op(const InferArgs& args, const ShapeError& error) {
+    const bool is_concrete = std::ranges::all_of(
+        args.inputs, [](const TensorSpec* s) { return s->shape.is_concrete(); });
+    if (is_concrete || std::string_view(error.what()).starts_with(args.op.name)) throw error;
+    std::string operands;
+    for (const TensorSpec* spec : args.inputs)
+        operands += (operands.empty() ? "" : ", ") + spec->str();
+    throw ShapeError(fmt::format("{}: {} (of {})", args.op.name, error.what(), operands),
+                     error.expected, error.actual);
 }
 
 }  // namespace
@@ -195,9 +207,13 @@ TensorSpec infer(const InferArgs& args) {
                            : args.wanted != nullptr ? args.wanted->dtype
                                                     : f32;
     if (!def.dtypes.contains(deciding)) wrong_type(def, args, deciding);
-    TensorSpec out = def.infer != nullptr ? def.infer(args) : infer_elementwise(args);
-    check_sizes(def, out);
-    return out;
+    try {
+        TensorSpec out = def.infer != nullptr ? def.infer(args) : infer_elementwise(args);
+        check_sizes(def, out);
+        return out;
+    } catch (const ShapeError& error) {
+        name_the_op(args, error);
+    }
 }
 
 TensorSpec infer(OpId op, std::span<const TensorSpec> inputs, std::span<const Attribute> attrs,
