@@ -1,6 +1,7 @@
 #pragma once
 
-// The page that `lazuli report` writes: `@DATA@` becomes what it shows. No file but itself is needed.
+// The page that `lazuli report` writes: `@DATA@` becomes what it shows. No file but itself is
+// needed.
 
 namespace lazuli::cli {
 
