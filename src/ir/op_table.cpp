@@ -183,12 +183,15 @@ void check_sizes(const OpDef& def, const TensorSpec& out) {
 
 /// What an op says that needs a number where a size is an expression: its own name first.
 [[noreturn, gnu::cold]] void name_the_op(const InferArgs& args, const ShapeError& error) {
-    const bool is_concrete = std::ranges::all_of(
-        args.inputs, [](const TensorSpec* s) { return s->shape.is_concrete(); });
+    const bool is_concrete =
+        std::ranges::all_of(args.inputs,
+                            [](const TensorSpec* spec) { return spec->shape.is_concrete(); }) &&
+        (args.wanted == nullptr || args.wanted->shape.is_concrete());
     if (is_concrete || std::string_view(error.what()).starts_with(args.op.name)) throw error;
     std::string operands;
     for (const TensorSpec* spec : args.inputs)
         operands += (operands.empty() ? "" : ", ") + spec->str();
+    if (args.wanted != nullptr) operands += (operands.empty() ? "" : ", ") + args.wanted->str();
     throw ShapeError(fmt::format("{}: {} (of {})", args.op.name, error.what(), operands),
                      error.expected, error.actual);
 }

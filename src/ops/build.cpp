@@ -93,13 +93,14 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
     const int lead = to.rank() - from.rank();
     if (lead < 0) return false;
     for (int i = 0; i < from.rank(); ++i) {
-        if (from[i] != to[lead + i] && from[i] != 1) return false;
+        const Dim size = from.dim(i);
+        if (size != Dim(1) && equal(size, to.dim(lead + i)) != Truth::yes) return false;
     }
     return true;
 }
 
 Shape batch_of(const Shape& shape) {
-    return Shape(shape.dims().first(static_cast<std::size_t>(std::max(shape.rank() - 2, 0))));
+    return Shape(shape.raw().first(static_cast<std::size_t>(std::max(shape.rank() - 2, 0))));
 }
 
 Shape joined_batches(std::string_view op, std::span<const Shape* const> operands) {

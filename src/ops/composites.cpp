@@ -35,7 +35,7 @@ TensorSpec infer_last_axis(const InferArgs& args) {
             fmt::format("{}: needs at least one dimension, given {}", args.op.name, x.str()),
             "rank >= 1", "[]");
     check_one_type(args, 0, args.inputs.size());
-    const Shape last{x.shape[x.shape.rank() - 1]};
+    const Shape last{x.shape.dim(x.shape.rank() - 1)};
     for (std::size_t i = 1; i < args.inputs.size(); ++i) {
         const Shape& other = args.inputs[i]->shape;
         if (other == last) continue;
@@ -137,20 +137,21 @@ TensorSpec infer_product(const InferArgs& args) {
                                      a.shape.str(), b.shape.str()),
                          "rank >= 1", ra == 0 ? a.shape.str() : b.shape.str());
     }
-    const std::int64_t ka = a.shape[ra - 1];
-    const std::int64_t kb = b.shape[std::max(rb - 2, 0)];
-    if (ka != kb) {
-        throw ShapeError(fmt::format("{}: inner dimensions differ: {} @ {} ({} vs {})",
-                                     args.op.name, a.shape.str(), b.shape.str(), ka, kb),
-                         a.shape.str(), b.shape.str());
+    const Dim ka = a.shape.dim(ra - 1);
+    const Dim kb = b.shape.dim(std::max(rb - 2, 0));
+    if (equal(ka, kb) != Truth::yes) {
+        throw ShapeError(
+            fmt::format("{}: inner dimensions differ: {} @ {} ({} vs {})", args.op.name,
+                        a.shape.str(), b.shape.str(), ka.str(), kb.str()),
+            a.shape.str(), b.shape.str());
     }
     TensorSpec out{a.dtype, {}};
     if (ra > 2 || rb > 2) {
         const Shape* shapes[] = {&a.shape, &b.shape};
         out.shape = joined_batches(args.op.name, shapes);
     }
-    if (ra > 1) out.shape.push_back(a.shape[ra - 2]);
-    if (rb > 1) out.shape.push_back(b.shape[rb - 1]);
+    if (ra > 1) out.shape.push_back(a.shape.dim(ra - 2));
+    if (rb > 1) out.shape.push_back(b.shape.dim(rb - 1));
     check_activation(args);
     return out;
 }
@@ -241,15 +242,16 @@ TensorSpec infer_lora(const InferArgs& args) {
     const Shape& a = args.inputs[2]->shape;
     const Shape& b = args.inputs[3]->shape;
     const bool matrices = x.rank() > 0 && w.rank() == 2 && a.rank() == 2 && b.rank() == 2;
-    const std::int64_t k = matrices ? x[x.rank() - 1] : 0;
-    if (!matrices || w[0] != k || a[0] != k || b[0] != a[1] || b[1] != w[1]) {
+    const Dim k = matrices ? x.dim(x.rank() - 1) : Dim(0);
+    if (!matrices || w.dim(0) != k || a.dim(0) != k || b.dim(0) != a.dim(1) ||
+        b.dim(1) != w.dim(1)) {
         throw ShapeError(fmt::format("lora: needs x of [..., k], w of [k, n], a of [k, rank] and b "
                                      "of [rank, n]: {}",
                                      operands_text(args)),
                          x.str(), w.str());
     }
     TensorSpec out = *args.inputs[0];
-    out.shape[x.rank() - 1] = w[1];
+    out.shape.set(x.rank() - 1, w.dim(1));
     return out;
 }
 

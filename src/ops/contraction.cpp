@@ -57,12 +57,12 @@ TensorSpec infer_dot(const InferArgs& args) {
     check_side(args, rc, rb, b.shape);
     const auto require_equal = [&](const Ints& left, const Ints& right, const char* what) {
         for (int i = 0; i < left.rank(); ++i) {
-            const std::int64_t da = a.shape[static_cast<int>(left[i])];
-            const std::int64_t db = b.shape[static_cast<int>(right[i])];
-            if (da != db) {
+            const Dim da = a.shape.dim(static_cast<int>(left[i]));
+            const Dim db = b.shape.dim(static_cast<int>(right[i]));
+            if (equal(da, db) != Truth::yes) {
                 throw ShapeError(
                     fmt::format("{}: {} dimensions differ: {} and {} ({} vs {})", args.op.name,
-                                what, a.shape.str(), b.shape.str(), da, db),
+                                what, a.shape.str(), b.shape.str(), da.str(), db.str()),
                     a.shape.str(), b.shape.str());
             }
         }
@@ -70,11 +70,11 @@ TensorSpec infer_dot(const InferArgs& args) {
     require_equal(lc, rc, "contracted");
     require_equal(lb, rb, "batch");
     TensorSpec out{a.dtype, {}};
-    for (const std::int64_t axis : lb) out.shape.push_back(a.shape[static_cast<int>(axis)]);
+    for (const std::int64_t axis : lb) out.shape.push_back(a.shape.dim(static_cast<int>(axis)));
     for (const std::int64_t axis : free_axes(a.shape.rank(), lc, lb))
-        out.shape.push_back(a.shape[static_cast<int>(axis)]);
+        out.shape.push_back(a.shape.dim(static_cast<int>(axis)));
     for (const std::int64_t axis : free_axes(b.shape.rank(), rc, rb))
-        out.shape.push_back(b.shape[static_cast<int>(axis)]);
+        out.shape.push_back(b.shape.dim(static_cast<int>(axis)));
     return out;
 }
 

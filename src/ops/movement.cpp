@@ -64,13 +64,20 @@ TensorSpec infer_reshape(const InferArgs& args) {
     int open = -1;
     Shape known;
     for (int i = 0; i < to.rank(); ++i) {
-        if (to[i] == -1 && open < 0) {
+        if (to.dim(i) == Dim(-1) && open < 0) {
             open = i;
-        } else if (to[i] < 0) {
+        } else if (!is_size(to.dim(i))) {
             refuse("only one size may be -1 and none may be less");
         } else {
-            known.push_back(to[i]);
+            known.push_back(to.dim(i));
         }
+    }
+    if (!from.is_concrete() || !known.is_concrete()) {
+        const Dim all = from.count();
+        if (open >= 0) to.set(open, all / known.count());
+        if (equal(to.count(), all) != Truth::yes)
+            refuse(fmt::format("{} elements need not be {}", all.str(), to.count().str()));
+        return {args.inputs[0]->dtype, std::move(to)};
     }
     if (open >= 0) {
         const std::int64_t rest = known.numel();
@@ -147,7 +154,7 @@ TensorSpec infer_permute(const InferArgs& args) {
         is_order = axes[i] < from.rank() && (seen & bit) == 0;
         if (!is_order) break;
         seen |= bit;
-        out.shape.push_back(from[static_cast<int>(axes[i])]);
+        out.shape.push_back(from.dim(static_cast<int>(axes[i])));
     }
     if (!is_order)
         throw IndexError(

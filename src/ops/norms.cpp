@@ -42,7 +42,7 @@ TensorSpec infer_channels(const InferArgs& args) {
             fmt::format("{}: needs [images, channels, sizes...], given {}", args.op.name, x.str()),
             "rank >= 2", x.shape.str());
     }
-    const Shape channels{x.shape[1]};
+    const Shape channels{x.shape.dim(1)};
     for (const TensorSpec* other : args.inputs.subspan(1)) {
         if (!(other->shape == channels)) {
             throw ShapeError(

@@ -96,8 +96,10 @@ TensorSpec infer_mean(const InferArgs& args) { return reduced_spec(args, args.in
 void refuse_empty(const InferArgs& args) {
     const Ints axes = checked_axes(args);
     for (const std::int64_t axis : axes) {
-        if (args.inputs[0]->shape[static_cast<int>(axis)] != 0) continue;
-        throw ShapeError(fmt::format("{}: no value over an empty axis: {}, axes {}", args.op.name,
+        const Dim size = args.inputs[0]->shape.dim(static_cast<int>(axis));
+        if (at_least(size, 1) == Truth::yes) continue;
+        throw ShapeError(fmt::format("{}: no value over an {}: {}, axes {}", args.op.name,
+                                     size.is_concrete() ? "empty axis" : "axis that may be empty",
                                      args.inputs[0]->str(), axes.str()),
                          "at least one element", args.inputs[0]->shape.str());
     }
