@@ -27,6 +27,8 @@ class Shape {
 
     /// Rank 0: one element.
     Shape() = default;
+    /// The given sizes.
+    Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
     /// The given sizes: numbers, or `dim("batch", 1, 64)`.
     Shape(std::initializer_list<Dim> dims) : Shape(std::span(dims.begin(), dims.size())) {}
     /// The given sizes.
