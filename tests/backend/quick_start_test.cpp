@@ -42,12 +42,16 @@ class QuickStart : public testing::Test {
 };
 
 TEST_F(QuickStart, CodeTakesOverWithTheSameBits) {
-    // Many kernels wait for their code before this one.
-    for (int salt = 20; salt < 40; ++salt) (void)values(work(salt));
-    const std::vector<float> first = values(work(3));
-    EXPECT_EQ(way_of(work(3)), "interpreted until its code is there");
+    // Many kernels wait for their code; on a busy machine that of a single one may be there before
+    // anybody looks.
+    int salt = 20;
+    std::vector<float> first;
+    do {
+        first = values(work(++salt));
+    } while (way_of(work(salt)) != "interpreted until its code is there" && salt < 200);
+    EXPECT_LT(salt, 200);
     finish_compiling();
-    const Tensor again = work(3);
+    const Tensor again = work(salt);
     EXPECT_EQ(way_of(again), "machine code");
     const std::vector<float> second = values(again);
     ASSERT_EQ(first.size(), second.size());
