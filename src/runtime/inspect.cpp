@@ -156,10 +156,11 @@ class Inspection {
         const BufferPtr made = compute(i, operation, inputs);
         note_operands(i, operation);
         // The results of an op that has several are seen when they are taken out.
-        if (operation.def().results != nullptr || operation.input_count() == 0) return made;
+        if (operation.def().results != nullptr) return made;
         const Elements elements =
             look_at({made, 0, ir::dense_byte_strides(operation.spec()), true}, operation.spec());
         has_nan_[i] = elements.summary.nans > 0;
+        if (operation.input_count() == 0) return made;  // numbers: given, and not computed
         show(i, operation, elements.summary);
         if (checks_ && has_nan_[i] && !takes_nan_[i]) complain(i, operation, inputs, elements);
         return made;
@@ -213,8 +214,10 @@ class Inspection {
             const bool nan = v.is_param() ? param_has_nan_[v.index()] : has_nan_[v.index()];
             if (nan) takes_nan_[i] = true;
         }
+        if (operation.def().name != "part") return;
+        // What was computed before may have had operands with a NaN.
         const std::size_t maker = maker_of(i, operation);
-        if (maker != i) takes_nan_[i] = takes_nan_[maker];
+        takes_nan_[i] = maker == i || takes_nan_[maker];
     }
 
     void show(std::size_t i, const Operation& operation, TensorSummary summary) const {

@@ -125,6 +125,9 @@ TEST_P(Inspect, ANanThatWasGivenIsNobodysFault) {
     EXPECT_TRUE(std::isnan((x + 1).sum().item<float>()));
     EXPECT_TRUE(std::isnan((x.slice({1}, {2}) * 0).item<float>()));
     EXPECT_EQ((Tensor({1, 2}) * 2).to_vector<int>(), (std::vector<int>{2, 4}));
+    // As a number of the program, and in what was computed before anybody looked.
+    EXPECT_TRUE(std::isnan((Tensor({1.0F}) * std::nan("")).item<float>()));
+    EXPECT_TRUE(std::isnan((ones({2}) + full({2}, std::nan(""))).to_vector<float>()[0]));
     // inf - inf makes one, of operands without.
     const Tensor inf({INFINITY, 1.0F});
     EXPECT_THAT(message_of([&] { (inf - inf).eval(); }), HasSubstr("sub: makes NaN"));
