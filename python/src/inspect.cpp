@@ -1,11 +1,8 @@
 // Looking into evaluations from Python.
 
 #include <memory>
-#include <vector>
 
-#include "common.h"
-#include "convert.h"
-#include "function.h"
+#include "context.h"
 
 namespace lazuli::python {
 
@@ -35,28 +32,7 @@ std::string python_source() {
     return out;
 }
 
-/// A scope of C++ as a context manager.
-template <class Scope>
-class Manager {
-   public:
-    virtual ~Manager() = default;
-    Manager() = default;
-    Manager(const Manager&) = delete;
-    Manager& operator=(const Manager&) = delete;
-    void enter() { scopes_.push_back(begin()); }
-    void exit() {
-        if (scopes_.empty()) throw ArgumentError("left without being entered");
-        scopes_.pop_back();
-    }
-
-   protected:
-    virtual std::unique_ptr<Scope> begin() const = 0;
-
-   private:
-    std::vector<std::unique_ptr<Scope>> scopes_;
-};
-
-class NanCheckManager : public Manager<NanCheck> {
+class NanCheckContext : public Context<NanCheck> {
     std::unique_ptr<NanCheck> begin() const override { return std::make_unique<NanCheck>(); }
 };
 
@@ -68,9 +44,9 @@ std::shared_ptr<nb::object> shared_function(nb::object function) {
             }};
 }
 
-class DebugTensorsManager : public Manager<DebugTensors> {
+class DebugTensorsContext : public Context<DebugTensors> {
    public:
-    explicit DebugTensorsManager(nb::object see)
+    explicit DebugTensorsContext(nb::object see)
         : see_(see.is_none() ? nullptr : shared_function(std::move(see))) {}
 
    private:
@@ -83,16 +59,6 @@ class DebugTensorsManager : public Manager<DebugTensors> {
     }
     std::shared_ptr<nb::object> see_;
 };
-
-template <class Class>
-void add_context(nb::class_<Class>& cls) {
-    cls.def("__enter__",
-            [](nb::object self) {
-                nb::cast<Class&>(self).enter();
-                return self;
-            })
-        .def("__exit__", [](Class& self, const nb::args&) { self.exit(); });
-}
 
 nb::object to_number(const Scalar& value) {
     switch (value.kind()) {
@@ -135,14 +101,14 @@ void bind_inspect(nb::module_& m) {
         .def_prop_ro("source", [](const TensorSummary& s) { return nb::str(s.source.c_str()); })
         .def("__repr__", [](const TensorSummary& s) { return nb::str(s.str().c_str()); });
 
-    nb::class_<NanCheckManager> nan_check(
+    nb::class_<NanCheckContext> nan_check(
         m, "nan_check",
         "`with lazuli.nan_check():` evaluations stop at the first operation that makes a NaN of "
         "operands without one: an error that names it and the line that recorded it.");
     nan_check.def(nb::init<>());
     add_context(nan_check);
 
-    nb::class_<DebugTensorsManager> debug_tensors(
+    nb::class_<DebugTensorsContext> debug_tensors(
         m, "debug_tensors",
         "`with lazuli.debug_tensors():` prints what every operation computes: shape, least, "
         "greatest, mean, NaNs, infinities, first values, the line that recorded it; also values "

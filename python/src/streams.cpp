@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "context.h"
 #include "convert.h"
 #include "function.h"
 
@@ -32,16 +33,8 @@ PyMethodDef async_eval_def = {
     "when somebody has waited for them,\nas all that reads values does."};
 
 /// `with lazuli.Stream() as s:` puts the work of `async_eval` there.
-class StreamObject {
+class StreamObject : public Context<StreamScope> {
    public:
-    StreamObject() = default;
-    StreamObject(const StreamObject&) = delete;
-    StreamObject& operator=(const StreamObject&) = delete;
-    void enter() { scopes_.push_back(std::make_unique<StreamScope>(stream_)); }
-    void exit() {
-        if (scopes_.empty()) throw ArgumentError("Stream: left without being entered");
-        scopes_.pop_back();
-    }
     void commit() const { (void)stream_.commit(); }
     void synchronize() const {
         const nb::gil_scoped_release released;
@@ -49,8 +42,10 @@ class StreamObject {
     }
 
    private:
+    std::unique_ptr<StreamScope> begin() const override {
+        return std::make_unique<StreamScope>(stream_);
+    }
     Stream stream_ = Stream::make();
-    std::vector<std::unique_ptr<StreamScope>> scopes_;
 };
 
 std::uint64_t to_count(const Asker& asker, PyObject* object) {
@@ -141,20 +136,15 @@ void bind_streams(nb::module_& m) {
                set_stream_limits(limits);
                Py_RETURN_NONE;
            });
-    nb::class_<StreamObject>(
+    nb::class_<StreamObject> stream(
         m, "Stream",
         "Work that runs in the order it was given. `with lazuli.Stream() as s:` puts what "
-        "`async_eval` starts there.")
-        .def(nb::init<>())
+        "`async_eval` starts there.");
+    stream.def(nb::init<>())
         .def("commit", &StreamObject::commit, "Lets all work that it was given run.")
         .def("synchronize", &StreamObject::synchronize,
-             "Returns when all work that it was given is over.")
-        .def("__enter__",
-             [](nb::object self) {
-                 nb::cast<StreamObject&>(self).enter();
-                 return self;
-             })
-        .def("__exit__", [](StreamObject& self, const nb::args&) { self.exit(); });
+             "Returns when all work that it was given is over.");
+    add_context(stream);
 }
 
 }  // namespace lazuli::python

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 extern char** environ;
@@ -80,8 +81,36 @@ std::vector<Place> look_up(void* address) {
     return out;
 }
 
+constexpr std::array kFolders{"/include/lazuli/", "/src/frontend/", "/src/ir/",
+                              "/src/ops/",        "/src/runtime/",  "/src/base/"};
+
+/// Where the folders of the engine are, as far as the places seen tell: the debug information of
+/// one library may know several, where parts of it were compiled elsewhere.
+class Roots {
+   public:
+    /// Whether a file is the engine's, whatever its functions are called: those without a
+    /// namespace of their own are known by bare names.
+    bool hold(std::string_view file) const {
+        return std::ranges::any_of(roots_, [&](const std::string& root) {
+            return file.starts_with(root) &&
+                   std::ranges::any_of(kFolders, [&](std::string_view folder) {
+                       return file.substr(root.size()).starts_with(folder);
+                   });
+        });
+    }
+    void learn(const std::string& file) {
+        for (const std::string_view folder : kFolders)
+            if (const std::size_t at = file.find(folder); at != std::string::npos)
+                roots_.insert(file.substr(0, at));
+    }
+
+   private:
+    std::set<std::string> roots_;
+};
+
 /// Whether a place is not where a user would look: the engine's, or the standard library's.
-bool is_inner(const Place& place) {
+bool is_inner(const Place& place, Roots& roots) {
+    if (roots.hold(place.file)) return true;
     const auto in = [&](std::string_view folder) {
         return place.file.find(folder) != std::string::npos;
     };
@@ -90,9 +119,10 @@ bool is_inner(const Place& place) {
                       place.function.starts_with("_ZN6lazuli") ||
                       place.function.starts_with("_ZNK6lazuli");
     if (ours && place.file.empty()) return true;
-    constexpr std::array kFolders{"/include/lazuli/", "/src/frontend/", "/src/ir/",
-                                  "/src/ops/",        "/src/runtime/",  "/src/base/"};
-    if (ours && std::ranges::any_of(kFolders, in)) return true;
+    if (ours && std::ranges::any_of(kFolders, in)) {
+        roots.learn(place.file);
+        return true;
+    }
     return place.function.starts_with("std::") || place.function.starts_with("__") ||
            place.function.starts_with("_start") || in("/include/c++/");
 }
@@ -111,12 +141,13 @@ std::vector<void*> callers(std::size_t skipped) {
 std::string place_of(std::span<void* const> addresses) {
     static std::mutex mutex;
     static std::map<void*, std::vector<Place>>& known = *new std::map<void*, std::vector<Place>>;
+    static Roots& roots = *new Roots;
     const std::scoped_lock lock(mutex);
     for (void* address : addresses) {
         const auto [at, is_new] = known.try_emplace(address);
         if (is_new) at->second = look_up(address);
         for (const Place& place : at->second) {
-            if (is_inner(place)) continue;
+            if (is_inner(place, roots)) continue;
             return place.file.empty() ? place.function
                                       : fmt::format("{} in {}", place.file, place.function);
         }

@@ -174,12 +174,9 @@ void Attempt::compute() {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         if (buffers[i] == nullptr) continue;
         const TensorSpec& spec = outputs_[i]->spec;
-        if (!at_home) {  // bring the results there
-            std::vector<unsigned char> bytes(static_cast<std::size_t>(spec.nbytes()));
-            backend_of(plan_->device).copy_out(bytes.data(), *buffers[i], bytes.size());
-            buffers[i] = upload(device_, bytes.data(), bytes.size());
-        }
-        values_[i]->binding = {std::move(buffers[i]), 0, ir::dense_byte_strides(spec), true};
+        Binding value = {std::move(buffers[i]), 0, ir::dense_byte_strides(spec), true};
+        if (!at_home) value.buffer = copied(value, spec, device_);  // bring the results there
+        values_[i]->binding = std::move(value);
     }
 }
 

@@ -196,16 +196,11 @@ class Inspection {
         std::vector<Binding> there;
         for (std::size_t k = 0; k < inputs.size(); ++k) {
             const TensorSpec& spec = plan.program.params()[k].spec;
-            std::vector<unsigned char> bytes(static_cast<std::size_t>(spec.nbytes()));
-            read_dense(inputs[k], spec, bytes.data());
-            there.push_back({upload(plan.device, bytes.data(), bytes.size()), 0,
-                             ir::dense_byte_strides(spec), true});
+            there.push_back(
+                {copied(inputs[k], spec, plan.device), 0, ir::dense_byte_strides(spec), true});
         }
-        Backend& runs = backend_of(plan.device);
-        const BufferPtr made = runs.run(plan.prepared.get(), there)[0];
-        std::vector<unsigned char> bytes(static_cast<std::size_t>(result.nbytes()));
-        runs.copy_out(bytes.data(), *made, bytes.size());
-        return upload(device_, bytes.data(), bytes.size());
+        const BufferPtr made = backend_of(plan.device).run(plan.prepared.get(), there)[0];
+        return copied({made, 0, ir::dense_byte_strides(result), true}, result, device_);
     }
 
     void note_operands(std::size_t i, const Operation& operation) {
@@ -263,13 +258,6 @@ class Inspection {
     std::vector<bool> has_nan_;    // of each operation's result, and
     std::vector<bool> takes_nan_;  // its operands
 };
-
-/// A buffer of its own, dense.
-BufferPtr copied(const Binding& value, const TensorSpec& spec, Device device) {
-    std::vector<unsigned char> bytes(static_cast<std::size_t>(spec.nbytes()));
-    read_dense(value, spec, bytes.data());
-    return upload(device, bytes.data(), bytes.size());
-}
 
 }  // namespace
 

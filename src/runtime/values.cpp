@@ -72,6 +72,12 @@ BufferPtr upload(Device device, const void* data, std::size_t bytes) {
     return buffer;
 }
 
+BufferPtr copied(const Binding& binding, const TensorSpec& spec, Device device) {
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(spec.nbytes()));
+    read_dense(binding, spec, bytes.data());
+    return upload(device, bytes.data(), bytes.size());
+}
+
 bool is_number(const Node& node) {
     return has(op_def(node.op).traits, Trait::leaf) && node.word_count > 0;
 }
@@ -84,9 +90,7 @@ Binding bind(const Node& node, Device device) {
     }
     const Binding& binding = node.value->binding;
     if (binding.buffer->device() == device) return binding;
-    std::vector<unsigned char> bytes(static_cast<std::size_t>(node.spec.nbytes()));
-    read_dense(binding, node.spec, bytes.data());
-    return {upload(device, bytes.data(), bytes.size()), 0, ir::dense_byte_strides(node.spec), true};
+    return {copied(binding, node.spec, device), 0, ir::dense_byte_strides(node.spec), true};
 }
 
 void download(const Node& node, void* out) {

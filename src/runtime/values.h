@@ -10,6 +10,8 @@ namespace lazuli::runtime {
 void read_dense(const Binding& binding, const TensorSpec& spec, void* out);
 /// Copies a dense host array into a new buffer of the device.
 BufferPtr upload(Device device, const void* data, std::size_t bytes);
+/// A new dense buffer of the device with the elements of a binding, wherever that is.
+BufferPtr copied(const Binding& binding, const TensorSpec& spec, Device device);
 /// Copies the elements of an available node to the host, row-major.
 void download(const ir::Node& node, void* out);
 

@@ -4,6 +4,7 @@
 // expression.
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -25,6 +26,10 @@ class SizeSlot {
    public:
     explicit SizeSlot(std::int64_t* at) : at_(at) {}
     SizeSlot(const SizeSlot&) = default;
+    // `some ? shape[0] : 1` would be an int, and cut the size: no type is right for both now.
+    template <std::integral Number>
+        requires(!std::same_as<Number, std::int64_t>)
+    SizeSlot(Number) = delete;
     operator std::int64_t() const { return read_slot(*at_); }
     SizeSlot& operator=(std::int64_t size) { return *at_ = size, *this; }
     SizeSlot& operator=(int size) { return *at_ = size, *this; }
