@@ -104,10 +104,12 @@ class ParseError : public Error {
     ParseError(const std::string& what, int line, int column)
         : Error("line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
                 what),
+          reason(what),
           line(line),
           column(column) {}
-    int line;    ///< Line of the offending character, from 1.
-    int column;  ///< Column of the offending character, from 1.
+    std::string reason;  ///< The message without the place.
+    int line;            ///< Line of the offending character, from 1.
+    int column;          ///< Column of the offending character, from 1.
 };
 
 /// A file that is missing, unreadable, truncated or of the wrong format.

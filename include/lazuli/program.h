@@ -88,6 +88,11 @@ class Program {
     Operation operation(std::size_t i) const;
     /// Type and shape of any value.
     TensorSpec spec(ValueRef value) const;
+    /// The variables of its sizes, each once: none where all sizes are numbers.
+    std::vector<Dim> variables() const;
+    /// The same program with numbers for its sizes. Throws ArgumentError naming a variable that has
+    /// no value or one out of its bounds, or a value that has no variable.
+    Program instantiate(std::span<const SizeBinding> values) const;
     /// A hash of everything but names. Equal programs have equal hashes; it is fixed for the life
     /// of the process.
     std::uint64_t hash() const;

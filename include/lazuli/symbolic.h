@@ -40,6 +40,9 @@ struct Bounds {
 
 class ExprContext;
 
+/// A value for a variable, by its name.
+using SizeBinding = std::pair<std::string, std::int64_t>;
+
 /// An integer expression in its simplest known form: equal forms of one context are the same
 /// object. Sums are kept multiplied out, so `a + b - a` is `b`. Division rounds down and a
 /// remainder has the divisor's sign, as in Python. Conditions are expressions that are 0 or 1.
@@ -171,7 +174,7 @@ class Dim {
     std::string str() const;
     /// Its value where the named variables have these values. Throws ArgumentError naming a
     /// variable that has none, or one out of its bounds.
-    std::int64_t evaluate(std::span<const std::pair<std::string, std::int64_t>> bindings) const;
+    std::int64_t evaluate(std::span<const SizeBinding> bindings) const;
     /// Whether both are the same number or the same expression. Different expressions may still be
     /// equal; `prove(equal(a, b))` asks more.
     constexpr bool operator==(const Dim&) const = default;

@@ -234,8 +234,10 @@ class ShapeTracker {
 /// views that are not one: `permute(1,0) | reshape[24]`.
 std::string describe(const ShapeTracker& tracker, std::span<const Dim> base);
 
-/// Applies movements, as text, to a row-major array of `base` sizes. Throws ParseError with the
-/// column, or the movement's own error.
-ShapeTracker parse_movements(std::string_view text, std::span<const Dim> base);
+/// Applies movements, as text, to a row-major array of `base` sizes. Sizes may be expressions over
+/// the variables of `base` and these further ones. Throws ParseError with the column, or the
+/// movement's own error.
+ShapeTracker parse_movements(std::string_view text, std::span<const Dim> base,
+                             std::span<const Dim> variables = {});
 
 }  // namespace lazuli

@@ -239,6 +239,9 @@ bool read_strided(const Node& operand, StridedView& view) {
     if (operand.is_view()) {
         const auto words = operand.words();
         if (words[0] != ir::strided_header(rank)) return false;
+        for (const std::uint64_t word : words.subspan(1)) {  // of a part of what has other sizes
+            if (!Dim::from_raw(static_cast<std::int64_t>(word)).is_concrete()) return false;
+        }
         view.offset = static_cast<std::int64_t>(words[1]);
         for (int i = 0; i < rank; ++i)
             view.strides[i] = static_cast<std::int64_t>(words[static_cast<std::size_t>(2 + i)]);
@@ -269,7 +272,9 @@ bool settle_strided(StridedView& view) {
 
 /// Records a movement of plain strides; an empty tensor where that is not what it is.
 Tensor record_strided(const OpRef& op, Node& operand, const Attrs& attrs, const Shape& wanted) {
-    if (operand.spec.shape.rank() > Shape::kInline) return {};
+    if (operand.spec.shape.rank() > Shape::kInline || !operand.spec.shape.is_concrete() ||
+        !wanted.is_concrete())
+        return {};
     StridedView view(operand.spec.shape);
     if (!read_strided(operand, view) || !op.def->move_strided(view, attrs, wanted)) return {};
     const int rank = view.shape.rank();

@@ -204,7 +204,7 @@ Ints Attrs::list(int index) const {
     } else {
         const auto count = static_cast<int>(w[0]);
         out.resize(count);
-        for (int i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(w[1 + i]);
+        std::copy_n(w + 1, count, out.data());
     }
     return out;
 }
@@ -289,7 +289,7 @@ void AttrWords::append(std::string_view op, const AttrDef& def, const Attribute&
         case AttrKind::axes:
             return take([&](const Ints& v) { axes(v.dims()); }, std::get_if<Ints>(&value));
         case AttrKind::ints:
-            return take([&](const Ints& v) { ints(v.dims()); }, std::get_if<Ints>(&value));
+            return take([&](const Ints& v) { ints(v.raw()); }, std::get_if<Ints>(&value));
         case AttrKind::text:
             return take([&](const std::string& v) { text(v); }, std::get_if<std::string>(&value));
         case AttrKind::program:

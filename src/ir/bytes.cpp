@@ -1,6 +1,7 @@
 // Program <-> compact bytes: the magic, a version, then numbers of variable length (seven bits a
 // byte, signed ones zigzag). Operations are named once in a table, so the bytes do not depend on
-// the order of a process's op table.
+// the order of a process's op table. Where sizes are expressions the version is 2: the variables
+// follow the table, and each size says whether it is a number or text.
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "ir/placement.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
+#include "symbolic/variables.h"
 
 namespace lazuli {
 
@@ -16,9 +18,13 @@ namespace {
 
 constexpr std::string_view kMagic = "LZIR";
 constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kSizesVersion = 2;
 
 class Writer {
    public:
+    explicit Writer(bool has_expressions) : has_expressions_(has_expressions) {
+        number(has_expressions ? kSizesVersion : kVersion);
+    }
     std::string out{kMagic};
     void number(std::uint64_t v) {
         while (v >= 0x80) {
@@ -39,7 +45,15 @@ class Writer {
     }
     void list(const Ints& v) {
         number(v.size());
-        for (const std::int64_t i : v) integer(i);
+        for (const std::int64_t slot : v.raw()) {
+            const bool is_text = detail::is_expression(slot);
+            if (has_expressions_) number(is_text ? 1 : 0);
+            if (is_text) {
+                text(Dim::from_raw(slot).str());
+            } else {
+                integer(slot);
+            }
+        }
     }
     void spec(const TensorSpec& v) {
         number(static_cast<std::uint64_t>(v.dtype));
@@ -61,6 +75,9 @@ class Writer {
         if (const auto* placement = std::get_if<Placement>(&value))
             text(ir::placement_text(*placement, base));
     }
+
+   private:
+    bool has_expressions_;
 };
 
 class Reader {
@@ -104,7 +121,13 @@ class Reader {
         const std::size_t n = count();
         if (n > static_cast<std::size_t>(Shape::kMaxRank)) fail("a list is too long");
         Ints out;
-        for (std::size_t i = 0; i < n; ++i) out.push_back(integer());
+        for (std::size_t i = 0; i < n; ++i) {
+            if (has_expressions_ && number() != 0) {
+                out.push_back(variables_.parse(text()));
+            } else {
+                out.push_back(integer());
+            }
+        }
         return out;
     }
     TensorSpec spec() {
@@ -131,7 +154,7 @@ class Reader {
             case AttrKind::choice:
             case AttrKind::program:
             case AttrKind::text: return text();
-            case AttrKind::view: return ir::parse_placement(text(), base);
+            case AttrKind::view: return ir::parse_placement(text(), base, variables_.all());
         }
         __builtin_unreachable();
     }
@@ -139,8 +162,20 @@ class Reader {
     void magic() {
         if (!bytes_.starts_with(kMagic)) fail("not a Lazuli program");
         at_ = kMagic.size();
-        if (const std::uint64_t version = number(); version != kVersion) {
-            fail(fmt::format("version {} is not {}, the one this build reads", version, kVersion));
+        const std::uint64_t version = number();
+        if (version != kVersion && version != kSizesVersion) {
+            fail(fmt::format("version {} is none of {} and {}, those this build reads", version,
+                             kVersion, kSizesVersion));
+        }
+        has_expressions_ = version == kSizesVersion;
+    }
+    /// What the sizes are made of.
+    void variables() {
+        if (!has_expressions_) return;
+        for (std::size_t left = count(); left > 0; --left) {
+            const std::string name = text();
+            const std::int64_t low = integer();
+            variables_.declare(name, low, integer());
         }
     }
 
@@ -151,6 +186,8 @@ class Reader {
     }
     std::string_view bytes_;
     std::size_t at_ = 0;
+    bool has_expressions_ = false;
+    symbolic::Variables variables_;
 };
 
 // A value is written as 2 i for operation i and 2 i + 1 for parameter i.
@@ -159,8 +196,8 @@ std::uint64_t value_number(ValueRef v) { return 2 * v.index() + (v.is_param() ? 
 }  // namespace
 
 std::string Program::bytes() const {
-    Writer w;
-    w.number(kVersion);
+    const std::vector<Dim> variables = this->variables();
+    Writer w(!variables.empty());
     std::map<OpId, std::uint64_t> ops;
     std::vector<OpId> order;
     for (std::size_t i = 0; i < size(); ++i) {
@@ -168,6 +205,12 @@ std::string Program::bytes() const {
     }
     w.number(order.size());
     for (const OpId op : order) w.text(op_def(op).name);
+    if (!variables.empty()) w.number(variables.size());
+    for (const Dim variable : variables) {
+        w.text(variable.str());
+        w.integer(variable.bounds().low);
+        w.integer(variable.bounds().high);
+    }
     w.number(params().size());
     for (const Param& param : params()) {
         w.text(param.name);
@@ -199,6 +242,7 @@ Program Program::from_bytes(std::string_view bytes) {
     r.magic();
     std::vector<OpId> ops(r.count());
     for (OpId& op : ops) op = require_op(r.text());
+    r.variables();
     ProgramBuilder builder;
     std::vector<Value> params(r.count());
     for (Value& param : params) {

@@ -209,7 +209,7 @@ class Capturer {
         const Shape& shape = node.spec.shape;
         std::uint64_t* w = out_.rest.append(1 + shape.size());
         *w++ = header_word(0, node.spec.dtype, shape.rank(), 0, 0);
-        for (const std::int64_t dim : shape) *w++ = static_cast<std::uint64_t>(dim);
+        for (const std::int64_t dim : shape.raw()) *w++ = static_cast<std::uint64_t>(dim);
     }
 
     void emit(Node& node) {
@@ -230,7 +230,7 @@ class Capturer {
             }
         }
         if (inputs.size() % 2 == 1) ++w;
-        for (const std::int64_t dim : shape) *w++ = static_cast<std::uint64_t>(dim);
+        for (const std::int64_t dim : shape.raw()) *w++ = static_cast<std::uint64_t>(dim);
         for (const std::uint64_t word : attrs) *w++ = word;
         node.epoch = epoch_;
         node.uses = 0;

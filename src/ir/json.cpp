@@ -1,5 +1,6 @@
 // Program <-> JSON. Numbers of any kind are strings, because JSON has neither NaN nor integers
-// beyond 2^53.
+// beyond 2^53. So are sizes that are expressions; programs that have some are of version 2, and say
+// between what the variables lie.
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "ir/text.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
+#include "symbolic/variables.h"
 
 namespace lazuli {
 
@@ -17,9 +19,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
+constexpr int kSizesVersion = 2;
 
 Json list_json(const Ints& list) {
-    return Json(std::vector<std::int64_t>(list.begin(), list.end()));
+    Json out = Json::array();
+    for (const std::int64_t slot : list.raw()) {
+        if (detail::is_expression(slot)) {
+            out.push_back(Dim::from_raw(slot).str());
+        } else {
+            out.push_back(slot);
+        }
+    }
+    return out;
 }
 
 Json attr_json(const Attribute& value, const Shape& base) {
@@ -38,22 +49,32 @@ Json attr_json(const Attribute& value, const Shape& base) {
 
 [[noreturn]] void fail(const std::string& what) { throw ArgumentError("program JSON: " + what); }
 
-Ints list_of(const Json& json) {
-    const auto values = json.get<std::vector<std::int64_t>>();
-    if (values.size() > static_cast<std::size_t>(Shape::kMaxRank)) fail("a list is too long");
-    return Ints(std::span(values));
+Ints list_of(const Json& json, const symbolic::Variables& variables) {
+    if (!json.is_array()) fail("a list expected");
+    if (json.size() > static_cast<std::size_t>(Shape::kMaxRank)) fail("a list is too long");
+    Ints out;
+    for (const Json& size : json) {
+        if (size.is_string()) {
+            out.push_back(variables.parse(size.get<std::string>()));
+        } else {
+            out.push_back(size.get<std::int64_t>());
+        }
+    }
+    return out;
 }
 
-Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base) {
+Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base,
+                  const symbolic::Variables& variables) {
     switch (def.kind) {
         case AttrKind::boolean: return json.get<bool>();
         case AttrKind::integer: return json.get<std::int64_t>();
         case AttrKind::axes:
-        case AttrKind::ints: return list_of(json);
+        case AttrKind::ints: return list_of(json, variables);
         case AttrKind::choice:
         case AttrKind::program:
         case AttrKind::text: return json.get<std::string>();
-        case AttrKind::view: return ir::parse_placement(json.get<std::string>(), base);
+        case AttrKind::view:
+            return ir::parse_placement(json.get<std::string>(), base, variables.all());
         case AttrKind::real:
         case AttrKind::scalar: {
             const auto number = ir::parse_scalar(json.get<std::string>());
@@ -65,20 +86,28 @@ Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base) {
     __builtin_unreachable();
 }
 
-TensorSpec spec_of(const Json& json) {
+TensorSpec spec_of(const Json& json, const symbolic::Variables& variables) {
     const auto text = json.at("dtype").get<std::string>();
     const auto dtype = parse_dtype(text);
     if (!dtype) fail(fmt::format("'{}' is no element type", text));
-    return {*dtype, list_of(json.at("shape"))};
+    return {*dtype, list_of(json.at("shape"), variables)};
 }
 
 Program read(const Json& json) {
-    if (json.at("lazuli_program").get<int>() != kVersion) fail("of another version");
+    const int version = json.at("lazuli_program").get<int>();
+    if (version != kVersion && version != kSizesVersion) fail("of another version");
+    symbolic::Variables variables;
+    if (version == kSizesVersion) {
+        for (const Json& variable : json.at("variables"))
+            variables.declare(variable.at("name").get<std::string>(),
+                              variable.at("low").get<std::int64_t>(),
+                              variable.at("high").get<std::int64_t>());
+    }
     ProgramBuilder builder;
     std::map<std::string, Value> values;
     for (const Json& param : json.at("params")) {
         const auto name = param.at("name").get<std::string>();
-        if (!values.emplace(name, builder.param(name, spec_of(param))).second)
+        if (!values.emplace(name, builder.param(name, spec_of(param, variables))).second)
             fail(fmt::format("'{}' stands twice", name));
     }
     const auto value = [&](const Json& name) {
@@ -96,9 +125,9 @@ Program read(const Json& json) {
         for (const AttrDef& attr : def.attrs) {
             words.append(def.name, attr,
                          attr_of(op.at("attrs").at(std::string(attr.name)), attr,
-                                 inputs.empty() ? Shape() : inputs[0].shape()));
+                                 inputs.empty() ? Shape() : inputs[0].shape(), variables));
         }
-        const TensorSpec stated = spec_of(op);
+        const TensorSpec stated = spec_of(op, variables);
         const Value v = builder.op(id, inputs, words.words(), &stated);
         if (!(v.spec() == stated)) {
             fail(fmt::format("{} is {} but the program says {}", def.name, v.spec().str(),
@@ -115,7 +144,13 @@ Program read(const Json& json) {
 
 std::string Program::json() const {
     Json json;
-    json["lazuli_program"] = kVersion;
+    const std::vector<Dim> variables = this->variables();
+    json["lazuli_program"] = variables.empty() ? kVersion : kSizesVersion;
+    for (const Dim variable : variables) {
+        json["variables"].push_back({{"name", variable.str()},
+                                     {"low", variable.bounds().low},
+                                     {"high", variable.bounds().high}});
+    }
     json["params"] = Json::array();
     for (const Param& param : params()) {
         json["params"].push_back({{"name", param.name},

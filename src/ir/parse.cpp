@@ -1,10 +1,15 @@
 // Text -> program. Recursive descent without recursion: the grammar is flat.
 //
-//   program    = "program" "(" [param {"," param}] ")" "{" {operation} "return" [result {","
-//   result}] "}" param      = name ":" spec operation  = "%"name "=" name "(" [value {"," value}]
-//   ")" {name "=" attribute} ":" spec result     = value ["as" name] value      = name | "%"name
-//   spec       = dtype "[" [integer {"," integer}] "]"
-//   attribute  = "true" | "false" | number | "[" integers "]" | quoted text
+//   program    = "program" "(" [param {"," param}] ")" ["where" bounds {"," bounds}]
+//                "{" {operation} "return" [result {"," result}] "}"
+//   param      = name ":" spec
+//   bounds     = integer "<=" name "<=" integer
+//   operation  = "%"name "=" name "(" [value {"," value}] ")" {name "=" attribute} ":" spec
+//   result     = value ["as" name]
+//   value      = name | "%"name
+//   spec       = dtype "[" [size {"," size}] "]"
+//   size       = integer | expression over the names that have bounds
+//   attribute  = "true" | "false" | number | "[" sizes "]" | quoted text
 //   a view has no name before it: movement {">" movement} ["filled" number]
 //
 // Values may have any name; a named value that is returned gives its name to the result. `//`
@@ -12,15 +17,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ir/placement.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
 #include "lazuli/program.h"
+#include "symbolic/variables.h"
 
 namespace lazuli {
 
@@ -41,6 +49,7 @@ class Parser {
     Program nested() {
         expect_word("program");
         expect('(');
+        const std::size_t after_bounds = bounds();
         if (!accept(')')) {
             do {
                 const std::string name = word("a parameter's name");
@@ -51,6 +60,7 @@ class Parser {
             } while (accept(','));
             expect(')');
         }
+        at_ = std::max(at_, after_bounds);
         expect('{');
         while (peek() == '%') operation();
         expect_word("return");
@@ -127,14 +137,63 @@ class Parser {
         at_ = static_cast<std::size_t>(end - text_.data());
         return v;
     }
-    Ints integers() {
+    /// Reads what the sizes are made of, which stands behind the parameters that use it. Returns
+    /// where it ends, and stays where it is.
+    std::size_t bounds() {
+        const std::size_t start = at_;
+        for (int depth = 1; depth > 0 && at_ < text_.size(); ++at_) {
+            skip();
+            if (at_ == text_.size()) break;
+            depth += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
+        }
+        if (peek() == 'w') {
+            expect_word("where");
+            do {
+                const std::int64_t low = integer();
+                expect_sign("<=");
+                skip();
+                const std::size_t name_start = at_;
+                const std::string name = word("a size's name");
+                expect_sign("<=");
+                try {
+                    variables_.declare(name, low, integer());
+                } catch (const ArgumentError& error) {
+                    at_ = name_start;
+                    fail(error.what());
+                }
+            } while (accept(','));
+        }
+        return std::exchange(at_, start);
+    }
+    void expect_sign(std::string_view sign) {
+        skip();
+        if (text_.substr(at_, sign.size()) != sign) fail(fmt::format("'{}' expected", sign));
+        at_ += sign.size();
+    }
+    /// A number, or an expression over the variables.
+    Dim size() {
+        skip();
+        const std::string_view text = text_.substr(at_, symbolic::size_length(text_.substr(at_)));
+        if (variables_.all().empty() ||
+            text.find_first_not_of("-0123456789 ") == std::string_view::npos)
+            return Dim::from_raw(integer());
+        try {
+            const Dim out = variables_.parse(text);
+            at_ += text.size();
+            return out;
+        } catch (const ParseError& error) {
+            at_ += static_cast<std::size_t>(error.column) - 1;
+            fail(error.reason);
+        }
+    }
+    Ints sizes() {
         Ints out;
         expect('[');
         if (accept(']')) return out;
         do {
             if (out.rank() == Shape::kMaxRank)
                 fail(fmt::format("a list of more than {} integers", Shape::kMaxRank));
-            out.push_back(integer());
+            out.push_back(size());
         } while (accept(','));
         expect(']');
         return out;
@@ -148,7 +207,7 @@ class Parser {
             at_ = start;
             fail(fmt::format("'{}' is no element type", text));
         }
-        return {*dtype, integers()};
+        return {*dtype, sizes()};
     }
     std::string value_name() {
         return accept('%') ? "%" + word("a value's name") : word("a value");
@@ -201,10 +260,10 @@ class Parser {
         std::string_view text = text_.substr(start, at_ - start);
         while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
         try {
-            return ir::parse_placement(text, base);
+            return ir::parse_placement(text, base, variables_.all());
         } catch (const ParseError& e) {
             at_ = start + static_cast<std::size_t>(e.column) - 1;
-            fail(std::string(e.what()).substr(std::string_view(e.what()).find(": ") + 2));
+            fail(e.reason);
         }
     }
     Attribute attribute(AttrKind kind, const Shape& base) {
@@ -218,7 +277,7 @@ class Parser {
             case AttrKind::real: return number().to_double();
             case AttrKind::scalar: return number();
             case AttrKind::axes:
-            case AttrKind::ints: return integers();
+            case AttrKind::ints: return sizes();
             case AttrKind::text: return quoted();
             case AttrKind::choice: return word("a name");
             case AttrKind::view: return placement(base);
@@ -312,6 +371,7 @@ class Parser {
     std::string_view text_;
     std::size_t at_;
     int depth_;  // of bodies around this program
+    symbolic::Variables variables_;
     ProgramBuilder builder_;
     std::map<std::string, Value> values_;
     std::set<std::string> result_names_;

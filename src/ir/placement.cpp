@@ -17,8 +17,6 @@ namespace ir {
 
 namespace {
 
-constexpr std::size_t kFillWords = 3;
-
 /// Reads words that are known to be there.
 class Reader {
    public:
@@ -53,16 +51,11 @@ bool is_masked(const ShapeTracker& tracker) {
 
 Dims dims_of(const Shape& shape) {
     Dims out;
-    for (const std::int64_t size : shape) out.push_back(size);
+    for (const std::int64_t slot : shape.raw()) out.push_back(Dim::from_raw(slot));
     return out;
 }
 
-Shape shape_of(std::span<const Dim> dims) {
-    Shape out;
-    out.resize(static_cast<int>(dims.size()));
-    for (std::size_t i = 0; i < dims.size(); ++i) out[static_cast<int>(i)] = dims[i].value();
-    return out;
-}
+Shape shape_of(std::span<const Dim> dims) { return Shape(dims); }
 
 Placement placement_of(std::span<const std::uint64_t> words, const Shape& result) {
     const std::uint64_t header = words[0];
@@ -104,12 +97,11 @@ void check_placement_words(std::string_view op, std::span<const std::uint64_t> w
         if (count > words.size() - at) refuse("is cut off");
         at += count;
     };
-    // Sizes and strides are numbers here: a size that is an expression is known to this process
-    // only.
-    const auto take_numbers = [&](std::size_t count) {
+    const auto take_sizes = [&](std::size_t count) {
         take(count);
         for (std::size_t i = at - count; i < at; ++i) {
-            if (!Dim::from_raw(static_cast<std::int64_t>(words[i])).is_concrete())
+            const auto raw = static_cast<std::int64_t>(words[i]);
+            if (!Dim::from_raw(raw).is_concrete() && !detail::is_expression(raw))
                 refuse("has a number that is none");
         }
     };
@@ -125,11 +117,11 @@ void check_placement_words(std::string_view op, std::span<const std::uint64_t> w
         const std::uint64_t view_header = words[at - 1];
         const std::size_t rank = view_header & 0xff;
         if (view_header > 0x1ff || rank > Shape::kMaxRank) refuse("is of no known form");
-        take_numbers(2 * rank + 1 + ((view_header & 0x100) != 0 ? 2 * rank : 0));
+        take_sizes(2 * rank + 1 + ((view_header & 0x100) != 0 ? 2 * rank : 0));
     }
     const std::size_t rank = header >> kRankShift & 0xff;
     if (rank > Shape::kMaxRank) refuse("has too many dimensions");
-    take_numbers(1 + rank + ((header & kMasked) != 0 ? 2 * rank : 0));
+    take_sizes(1 + rank + ((header & kMasked) != 0 ? 2 * rank : 0));
     if (at != words.size()) refuse("has words beyond its end");
 }
 
@@ -139,10 +131,11 @@ std::string placement_text(const Placement& placement, const Shape& base) {
                                         : movements;
 }
 
-Placement parse_placement(std::string_view text, const Shape& base) {
+Placement parse_placement(std::string_view text, const Shape& base,
+                          std::span<const Dim> variables) {
     constexpr std::string_view kFilledWord = " filled ";
     const std::size_t at = text.find(kFilledWord);
-    Placement out{parse_movements(text.substr(0, at), dims_of(base))};
+    Placement out{parse_movements(text.substr(0, at), dims_of(base), variables)};
     if (!is_masked(out.tracker)) {
         if (at != std::string_view::npos)
             throw ArgumentError(fmt::format("'{}': a view without padding is not filled", text));
@@ -170,21 +163,12 @@ Placement Attrs::placement(int index, const Shape& result) const {
 
 namespace {
 
-/// A view put together by hand may lack parts, or have sizes that are no numbers.
+/// A view put together by hand may lack parts.
 void ensure_whole(const View& view) {
     const std::size_t rank = view.shape.size();
-    const auto is_number = [](Dim dim) { return dim.is_concrete(); };
     const bool whole = rank <= Shape::kMaxRank && view.strides.size() == rank &&
-                       (view.mask.empty() || view.mask.size() == rank) &&
-                       view.offset.is_concrete() &&
-                       std::all_of(view.shape.begin(), view.shape.end(), is_number) &&
-                       std::all_of(view.strides.begin(), view.strides.end(), is_number) &&
-                       std::all_of(view.mask.begin(), view.mask.end(), [](const DimRange& range) {
-                           return range.begin.is_concrete() && range.end.is_concrete();
-                       });
-    if (!whole)
-        throw ArgumentError(
-            "view: one size, stride and range a dimension is needed, all of them numbers");
+                       (view.mask.empty() || view.mask.size() == rank);
+    if (!whole) throw ArgumentError("view: one size, stride and range a dimension is needed");
 }
 
 }  // namespace

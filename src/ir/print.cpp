@@ -7,6 +7,7 @@
 #include "ir/placement.h"
 #include "ir/text.h"
 #include "lazuli/program.h"
+#include "symbolic/variables.h"
 
 namespace lazuli {
 
@@ -118,7 +119,9 @@ std::string Program::str() const {
         fmt::format_to(std::back_inserter(out), "{}{}: {}", i == 0 ? "" : ", ", params()[i].name,
                        params()[i].spec.str());
     }
-    out += ") {\n";
+    symbolic::Variables variables;
+    for (const Dim variable : this->variables()) variables.add(variable);
+    out += variables.all().empty() ? ") {\n" : fmt::format(") where {} {{\n", variables.str());
     for (std::size_t i = 0; i < size(); ++i) {
         const Operation operation = this->operation(i);
         const OpDef& def = operation.def();

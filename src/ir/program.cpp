@@ -32,7 +32,7 @@ struct Program::Data {
         std::vector<std::uint64_t> rest;
         for (const Param& param : params) {
             rest.push_back(ir::header_word(0, param.spec.dtype, param.spec.shape.rank(), 0, 0));
-            for (const std::int64_t dim : param.spec.shape)
+            for (const std::int64_t dim : param.spec.shape.raw())
                 rest.push_back(static_cast<std::uint64_t>(dim));
         }
         for (const ProgramResult& result : results) rest.push_back(result.value.raw);
@@ -47,7 +47,8 @@ TensorSpec Operation::spec() const {
     const std::uint64_t* dims = word_ + 1 + ir::input_words(input_count());
     TensorSpec out{dtype(), {}};
     out.shape.resize(rank);
-    for (int i = 0; i < rank; ++i) out.shape[i] = static_cast<std::int64_t>(dims[i]);
+    std::int64_t* sizes = out.shape.data();
+    for (int i = 0; i < rank; ++i) sizes[i] = static_cast<std::int64_t>(dims[i]);
     return out;
 }
 
@@ -108,6 +109,15 @@ namespace {
     throw ArgumentError(fmt::format("malformed program: {}: {}", where, why));
 }
 
+/// Whether no size is negative. Throws ShapeError where there are too many elements.
+bool has_sizes(const TensorSpec& spec) {
+    for (int i = 0; i < spec.shape.rank(); ++i) {
+        if (spec.shape.dim(i).bounds().low < 0) return false;
+    }
+    if (spec.shape.is_concrete()) (void)spec.nbytes();
+    return true;
+}
+
 void check_names(const char* what, const std::vector<std::string>& names) {
     std::vector<std::string> sorted = names;
     std::sort(sorted.begin(), sorted.end());
@@ -126,14 +136,14 @@ void Program::verify() const {
     std::vector<std::string> names;
     for (const Param& param : d.params) {
         names.push_back(param.name);
-        for (const std::int64_t dim : param.spec.shape) {
-            if (dim < 0)
-                malformed(fmt::format("parameter {}", param.name),
-                          fmt::format("negative size in {}", param.spec.str()));
-        }
-        (void)param.spec.nbytes();
+        if (!has_sizes(param.spec))
+            malformed(fmt::format("parameter {}", param.name),
+                      fmt::format("negative size in {}", param.spec.str()));
     }
     check_names("parameters", names);
+    names.clear();
+    for (const Dim variable : variables()) names.push_back(variable.str());
+    check_names("sizes", names);
     std::vector<TensorSpec> specs(d.offsets.size());
     const auto spec_of = [&](ValueRef v, std::size_t limit,
                              const std::string& where) -> const TensorSpec* {
@@ -185,12 +195,9 @@ const TensorSpec& ProgramBuilder::spec(ValueRef value) const {
 Value ProgramBuilder::param(std::string name, TensorSpec spec) {
     auto& params = state_->data.params;
     if (name.empty()) name = fmt::format("p{}", params.size());
-    for (const std::int64_t dim : spec.shape) {
-        if (dim < 0)
-            throw ShapeError(fmt::format("param {}: negative size in {}", name, spec.str()),
-                             "sizes >= 0", spec.shape.str());
-    }
-    (void)spec.nbytes();
+    if (!has_sizes(spec))
+        throw ShapeError(fmt::format("param {}: negative size in {}", name, spec.str()),
+                         "sizes >= 0", spec.shape.str());
     params.push_back({std::move(name), std::move(spec)});
     return {*this, ValueRef::param(params.size() - 1)};
 }
@@ -233,7 +240,8 @@ Value ProgramBuilder::op(OpId id, std::span<const Value> inputs,
         const std::uint64_t second = i + 1 < inputs.size() ? inputs[i + 1].ref().raw : 0;
         d.words.push_back(inputs[i].ref().raw | (second << 32));
     }
-    for (const std::int64_t dim : spec.shape) d.words.push_back(static_cast<std::uint64_t>(dim));
+    for (const std::int64_t dim : spec.shape.raw())
+        d.words.push_back(static_cast<std::uint64_t>(dim));
     d.words.insert(d.words.end(), attr_words.begin(), attr_words.end());
     state_->specs.push_back(std::move(spec));
     return {*this, ValueRef::op(d.offsets.size() - 1)};

@@ -39,7 +39,7 @@ TensorSpec reduced_spec(const InferArgs& args, DType dtype) {
     TensorSpec out{dtype, {}};
     for (int i = 0; i < args.inputs[0]->shape.rank(); ++i) {
         if (!reduced(axes, i)) {
-            out.shape.push_back(args.inputs[0]->shape[i]);
+            out.shape.push_back(args.inputs[0]->shape.dim(i));
         } else if (args.attrs.boolean(kKeepdims)) {
             out.shape.push_back(1);
         }

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <functional>
+#include <map>
 
 #include "symbolic/build.h"
 #include "symbolic/interval.h"
+#include "symbolic/variables.h"
 
 namespace lazuli {
 
@@ -79,7 +82,7 @@ std::string Dim::str() const {
     return is_concrete() ? fmt::format("{}", raw_) : Expr(node_of(*this)).str();
 }
 
-std::int64_t Dim::evaluate(std::span<const std::pair<std::string, std::int64_t>> bindings) const {
+std::int64_t Dim::evaluate(std::span<const SizeBinding> bindings) const {
     if (is_concrete()) return raw_;
     return expr().evaluate([&](Expr variable) {
         for (const auto& [name, value] : bindings) {
@@ -96,17 +99,21 @@ std::int64_t Dim::evaluate(std::span<const std::pair<std::string, std::int64_t>>
 }
 
 Dim dim(std::string_view name, std::int64_t low, std::int64_t high) {
+    symbolic::check_variable_name(name);
     if (low > high) {
         throw ArgumentError(
             fmt::format("dim {}: no number lies between {} and {}", name, low, high));
     }
     const Guard guard(dims());
-    if (const auto same = dims().variables.find(name); same != dims().variables.end()) {
-        const Bounds before = same->second[0]->bounds;
-        if (before != Bounds{low, high}) {
-            throw ArgumentError(fmt::format("dim {}: lies between {} and {}, not {} and {}", name,
-                                            before.low, before.high, low, high));
-        }
+    // Programs that were read may have a variable of this name with bounds of their own: that is
+    // another one.
+    static std::map<std::string, Bounds, std::less<>>& asked =
+        *new std::map<std::string, Bounds, std::less<>>;
+    const auto [same, is_new] = asked.try_emplace(std::string(name), Bounds{low, high});
+    const Bounds before = same->second;
+    if (before != Bounds{low, high}) {
+        throw ArgumentError(fmt::format("dim {}: lies between {} and {}, not {} and {}", name,
+                                        before.low, before.high, low, high));
     }
     const Node* node = symbolic::variable(dims(), name, {low, high}, nullptr);
     return node->is_constant() ? Dim(node->value) : Dim::from_raw(raw_of(node));

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "lazuli/error.h"
+#include "symbolic/variables.h"
 #include "view/view.h"
 
 namespace lazuli {
@@ -76,7 +77,10 @@ class Chain {
     }
     void strided(const View& view) {
         std::string step = fmt::format("strided[{}]({})", list(view.shape), list(view.strides));
-        if (view.offset != Dim(0)) step += "+" + view.offset.str();
+        if (view.offset != Dim(0)) {
+            const bool number = view.offset.is_concrete();
+            step += fmt::format(fmt::runtime(number ? "+{}" : "+({})"), view.offset.str());
+        }
         if (!view.mask.empty()) step += fmt::format(" in [{}]", pairs(view.mask));
         add(step, tracker_.strided(view));
     }
@@ -260,7 +264,11 @@ namespace {
 
 class Parser {
    public:
-    Parser(std::string_view text, std::span<const Dim> base) : text_(text), tracker_(base) {}
+    Parser(std::string_view text, std::span<const Dim> base, std::span<const Dim> variables)
+        : text_(text), tracker_(base) {
+        for (const Dim dim : variables) variables_.add(dim);
+        for (const Dim dim : base) variables_.add(dim);
+    }
 
     ShapeTracker parse() {
         std::vector<View> views;
@@ -304,17 +312,35 @@ class Parser {
         at_ = static_cast<std::size_t>(end - text_.data());
         return out;
     }
+    /// A number, or an expression over the variables.
+    Dim size() {
+        skip();
+        const std::string_view text = text_.substr(at_, symbolic::size_length(text_.substr(at_)));
+        if (text.find_first_not_of("-0123456789 ") == std::string_view::npos) return number();
+        try {
+            const Dim out = variables_.parse(text);
+            at_ += text.size();
+            return out;
+        } catch (const ParseError& error) {
+            at_ += static_cast<std::size_t>(error.column) - 1;
+            fail(error.reason);
+        }
+    }
     template <class T>
     std::vector<T> numbers(std::string_view open, std::string_view close) {
         std::vector<T> out;
         expect(open);
         if (take(close)) return out;
         do {
-            const std::int64_t value = number();
-            if constexpr (std::is_same_v<T, int>) {
-                if (value < INT32_MIN || value > INT32_MAX) fail("an axis is out of range");
+            if constexpr (std::is_same_v<T, Dim>) {
+                out.push_back(size());
+            } else {
+                const std::int64_t value = number();
+                if constexpr (std::is_same_v<T, int>) {
+                    if (value < INT32_MIN || value > INT32_MAX) fail("an axis is out of range");
+                }
+                out.push_back(static_cast<T>(value));
             }
-            out.push_back(static_cast<T>(value));
             if (out.size() > kMaxRank) fail(fmt::format("more than {} dimensions", kMaxRank));
         } while (take(","));
         expect(close);
@@ -326,9 +352,9 @@ class Parser {
         if (take("]")) return out;
         do {
             expect("(");
-            const std::int64_t first = number();
+            const Dim first = size();
             expect(",");
-            out.push_back({first, number()});
+            out.push_back({first, size()});
             expect(")");
             if (out.size() > kMaxRank) fail(fmt::format("more than {} dimensions", kMaxRank));
         } while (take(","));
@@ -362,7 +388,12 @@ class Parser {
         View view;
         for (const Dim size : numbers<Dim>("[", "]")) view.shape.push_back(size);
         for (const Dim stride : numbers<Dim>("(", ")")) view.strides.push_back(stride);
-        if (take("+")) view.offset = number();
+        if (take("+(")) {
+            view.offset = size();
+            expect(")");
+        } else if (take("+")) {
+            view.offset = number();
+        }
         if (take("in")) view.mask = pairs();
         if (view.strides.size() != view.shape.size() ||
             (!view.mask.empty() && view.mask.size() != view.shape.size()))
@@ -374,13 +405,15 @@ class Parser {
     static constexpr std::size_t kMaxRank = 64;
     std::string_view text_;
     ShapeTracker tracker_;
+    symbolic::Variables variables_;
     std::size_t at_ = 0;
 };
 
 }  // namespace
 
-ShapeTracker parse_movements(std::string_view text, std::span<const Dim> base) {
-    return Parser(text, base).parse();
+ShapeTracker parse_movements(std::string_view text, std::span<const Dim> base,
+                             std::span<const Dim> variables) {
+    return Parser(text, base, variables).parse();
 }
 
 }  // namespace lazuli

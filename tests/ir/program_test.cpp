@@ -188,13 +188,13 @@ TEST(Program, BytesAreCheckedToTheEnd) {
         EXPECT_THROW((void)Program::from_bytes(bytes.substr(0, n)), Error) << n;
     EXPECT_THROW((void)Program::from_bytes(bytes + "x"), Error);
     std::string other = bytes;
-    other[4] = 2;
+    other[4] = 3;
     try {
         (void)Program::from_bytes(other);
         FAIL();
     } catch (const ArgumentError& e) {
         EXPECT_STREQ(e.what(),
-                     "program bytes: version 2 is not 1, the one this build reads (at byte 5)");
+                     "program bytes: version 3 is none of 1 and 2, those this build reads (at byte 5)");
     }
 }
 

@@ -1,14 +1,17 @@
 // Inference with sizes that are expressions: every op's cases with variables for their sizes. What
 // it infers must be what it infers of the numbers, at any of them; what it cannot, it must refuse.
+// Such a call is a program, in all formats, and with numbers the program of the numbers.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "lazuli/error.h"
 #include "lazuli/op.h"
+#include "lazuli/program.h"
 
 namespace lazuli {
 namespace {
@@ -76,9 +79,24 @@ Shape at(const Shape& shape, const Bindings& bindings) {
     return out;
 }
 
+Program program_of(const OpDef& def, const Call& call) {
+    ProgramBuilder builder;
+    std::vector<Value> inputs;
+    for (const TensorSpec& spec : call.inputs) inputs.push_back(builder.param("", spec));
+    builder.result(builder.op(def.name, inputs, call.attrs, call.wanted ? &*call.wanted : nullptr));
+    return builder.build();
+}
+
+void expect_formats(const Program& program) {
+    EXPECT_EQ(Program::parse(program.str()), program) << program.str();
+    EXPECT_EQ(Program::from_json(program.json()), program) << program.str();
+    EXPECT_EQ(Program::from_bytes(program.bytes()), program) << program.str();
+}
+
 TEST(SymbolicInfer, IsWhatTheNumbersGiveOrIsRefused) {
     int inferred = 0;
     int refused = 0;
+    int instances = 0;
     std::set<std::string> ops;
     std::map<std::string, std::string> reasons;  // of ops that inferred none
     for (int id = 0; id < op_count(); ++id) {
@@ -106,16 +124,25 @@ TEST(SymbolicInfer, IsWhatTheNumbersGiveOrIsRefused) {
             }
             ++inferred;
             ops.insert(std::string(def.name));
+            const Program program = program_of(def, call.with(variable));
+            const std::vector<Dim> variables = program.variables();
+            expect_formats(program);
             for (const std::int64_t more : {0, 1, 7}) {
                 Bindings bindings;
                 for (const std::int64_t size : sizes)
                     bindings.emplace_back(fmt::format("infer_{}", size), size + more);
-                const auto there =
-                    call.with([&](Dim size) {
-                            return size.value() < 2 ? size : Dim(size.value() + more);
-                        })
-                        .infer_of(def);
+                const Call numbers = call.with(
+                    [&](Dim size) { return size.value() < 2 ? size : Dim(size.value() + more); });
+                const auto there = numbers.infer_of(def);
                 if (!there) continue;  // an attribute that only fits the sizes of the case
+                std::erase_if(bindings, [&](const SizeBinding& binding) {
+                    return std::ranges::none_of(
+                        variables, [&](Dim known) { return known.str() == binding.first; });
+                });
+                const Program instance = program.instantiate(bindings);
+                instance.verify();
+                EXPECT_EQ(instance, program_of(def, numbers)) << program.str();
+                ++instances;
                 EXPECT_EQ(symbolic->dtype, there->dtype) << def.name;
                 EXPECT_EQ(at(symbolic->shape, bindings), there->shape)
                     << def.name << ": " << symbolic->str();
@@ -123,8 +150,9 @@ TEST(SymbolicInfer, IsWhatTheNumbersGiveOrIsRefused) {
         }
     }
     for (const std::string& op : ops) reasons.erase(op);
-    fmt::print("symbolic inference: {} cases of {} ops, {} refused; {} ops infer none\n", inferred,
-               ops.size(), refused, reasons.size());
+    fmt::print(
+        "symbolic inference: {} cases of {} ops at {} bindings, {} refused; {} ops infer none\n",
+        inferred, ops.size(), instances, refused, reasons.size());
     for (const auto& [op, why] : reasons) fmt::print("  {}\n", why);
     EXPECT_GT(ops.size(), 100U);
 }
