@@ -31,7 +31,8 @@ std::uint64_t hash_of(const Candidate& c) {
     std::uint64_t h = hash_mix(c.op, static_cast<std::uint64_t>(c.spec.dtype));
     for (const Value& v : c.inputs) h = hash_mix(h, v.ref().raw);
     for (const std::uint64_t word : c.words) h = hash_mix(h, word);
-    for (const std::int64_t dim : c.spec.shape.raw()) h = hash_mix(h, static_cast<std::uint64_t>(dim));
+    for (const std::int64_t dim : c.spec.shape.raw())
+        h = hash_mix(h, static_cast<std::uint64_t>(dim));
     return h;
 }
 
