@@ -149,6 +149,20 @@ class Backend {
                           const TensorSpec& result) const = 0;
     /// Turns a program into whatever `run` needs. Called once a program; the result is cached.
     virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
+    /// Turns a program with variables into whatever `bind` needs. Null where programs are prepared
+    /// for each value of their variables; ShapeError where this one must be.
+    virtual std::shared_ptr<const void> prepare_open(const Program& program) {
+        (void)program;
+        return nullptr;
+    }
+    /// What `run` needs at these values of the variables. Null where these must be prepared by
+    /// themselves. Called by one thread at a time.
+    virtual std::shared_ptr<const void> bind(const void* open,
+                                             std::span<const SizeBinding> values) {
+        (void)open;
+        (void)values;
+        return nullptr;
+    }
     /// Runs a prepared program. One dense buffer a result. Where it throws, no operand was
     /// overwritten, but for SomeFailed.
     virtual std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) = 0;

@@ -87,6 +87,9 @@ struct CacheStats {
     std::uint64_t evicted = 0;  ///< Plans dropped to stay below the bound.
     std::uint64_t fallbacks =
         0;  ///< Evaluations that ran on the reference backend because theirs lacks an op.
+    std::uint64_t open_plans = 0;  ///< Plans made for all sizes of a compiled function.
+    std::uint64_t bindings = 0;    ///< How often sizes were put into such plans.
+    std::uint64_t own_plans = 0;   ///< Plans made for single sizes of compiled functions.
 };
 /// The figures now.
 CacheStats cache_stats();

@@ -17,6 +17,7 @@
 #include "lazuli/explanation.h"  // IWYU pragma: export
 #include "lazuli/factories.h"    // IWYU pragma: export
 #include "lazuli/fft.h"          // IWYU pragma: export
+#include "lazuli/function.h"     // IWYU pragma: export
 #include "lazuli/functional.h"   // IWYU pragma: export
 #include "lazuli/graph.h"        // IWYU pragma: export
 #include "lazuli/index.h"

@@ -42,15 +42,17 @@ class Lowerer {
             const LowerOptions& options)
         : program_(program), group_(group), options_(options) {
         out_.kernel.name = std::move(name);
+        for (const Dim variable : program.variables())
+            out_.kernel.variables.push_back(context().import(variable.expr()));
     }
 
     Lowered run() {
         const TensorSpec spec = program_.spec(group_.outputs.at(0));
         std::vector<Expr> counters;
         for (int d = 0; d < spec.shape.rank(); ++d) {
-            if (spec.shape[d] == 0) return empty();
+            if (spec.shape.dim(d) == Dim(0)) return empty();
             counters.push_back(
-                context().counter(fmt::format("i{}", d), context().constant(spec.shape[d])));
+                context().counter(fmt::format("i{}", d), size_of_axis(spec.shape, d)));
         }
         scopes_.push_back({});
         nest(counters, spec.shape, loop_order(counters), true);
@@ -73,17 +75,38 @@ class Lowerer {
         Block block;
         std::map<std::pair<std::uint32_t, std::vector<const symbolic::Node*>>, ValueId> known;
         std::vector<Expr> variables;  // that have a value from here on inwards
-        double steps = 1;             // of the loop that this is the body of
+        std::vector<Expr> sizes;      // of the loops that this is the body of
     };
 
     ExprContext& context() { return *out_.kernel.context; }
+
+    /// A size as an expression of the kernel. What is made for some elements is not for none.
+    Expr sized(Dim size) {
+        if (size.is_concrete()) return context().constant(size.value());
+        const Expr out = context().import(size.expr());
+        if (size.bounds().low < 1) require(at_least(out, context().constant(1)));
+        return out;
+    }
+    Expr size_of_axis(const Shape& shape, int axis) { return sized(shape.dim(axis)); }
+    Expr elements_of(const Shape& shape) {
+        if (shape.is_concrete()) return context().constant(shape.numel());
+        return sized(shape.count());
+    }
+    void require(const Expr& condition) {
+        if (prove(condition) == Truth::yes) return;
+        auto& all = out_.conditions;
+        if (std::find(all.begin(), all.end(), condition) == all.end()) all.push_back(condition);
+    }
+    static double steps_of(const Expr& size) {
+        return static_cast<double>(size.constant().value_or(1));
+    }
 
     Lowered empty() {
         for (const ValueRef output : group_.outputs) {
             const TensorSpec spec = program_.spec(output);
             out_.buffers.push_back(output);
             out_.kernel.buffers.push_back(
-                {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
+                {buffer_name("out"), spec.dtype, elements_of(spec.shape), true});
         }
         return std::move(out_);
     }
@@ -184,12 +207,9 @@ class Lowerer {
         }
         const std::size_t d = order.front();
         order.erase(order.begin());
-        const Expr size = context().constant(shape[static_cast<int>(d)]);
+        const Expr size = size_of_axis(shape, static_cast<int>(d));
         if (counters[d].is_constant()) return nest(counters, shape, std::move(order), outermost);
-        scopes_.push_back({.block = {},
-                           .known = {},
-                           .variables = {counters[d]},
-                           .steps = static_cast<double>(shape[static_cast<int>(d)])});
+        scopes_.push_back({.block = {}, .known = {}, .variables = {counters[d]}, .sizes = {size}});
         nest(counters, shape, std::move(order), false);
         Statement loop{.kind = outermost ? StatementKind::parallel : StatementKind::serial};
         loop.counts = {{counters[d], size}};
@@ -204,8 +224,7 @@ class Lowerer {
         s.operands = {element(group_.outputs[output], position)};
         s.index = row_major(position, shape);
         s.buffer = kStores + output;
-        stored_.push_back(
-            {buffer_name("out"), spec.dtype, context().constant(spec.shape.numel()), true});
+        stored_.push_back({buffer_name("out"), spec.dtype, elements_of(spec.shape), true});
         scopes_.back().block.push_back(std::move(s));
     }
 
@@ -284,8 +303,7 @@ class Lowerer {
         if (at == out_.buffers.end()) {
             out_.buffers.push_back(v);
             out_.kernel.buffers.push_back({fmt::format("in{}", out_.kernel.buffers.size()),
-                                           spec.dtype, context().constant(spec.shape.numel()),
-                                           false});
+                                           spec.dtype, elements_of(spec.shape), false});
             at = out_.buffers.end() - 1;
         }
         Statement s{.kind = StatementKind::load, .dtype = spec.dtype};
@@ -329,7 +347,7 @@ class Lowerer {
                                                  v) != scope.variables.end();
                 }
             }
-            if (counts) out *= scope.steps;
+            for (const Expr& size : scope.sizes) out *= counts ? steps_of(size) : 1;
         }
         return out;
     }
@@ -372,7 +390,7 @@ class Lowerer {
         Position out;
         for (int d = 0; d < shape.rank(); ++d) {
             out.push_back(
-                shape[d] == 1
+                shape.dim(d) == Dim(1)
                     ? context().constant(0)
                     : position[position.size() - shape.size() + static_cast<std::size_t>(d)]);
         }
@@ -406,12 +424,12 @@ class Lowerer {
         if (always) return element(operand, unravelled(shape, index));
         // Padding of a computed value: there it is computed at some position that exists, and not
         // used.
-        if (shape.numel() == 0) return constant(fill, dtype);
-        const Bounds reach = index.bounds();
-        const Expr inside =
-            reach.low >= 0 && reach.high < shape.numel()
-                ? index
-                : min(max(index, context().constant(0)), context().constant(shape.numel() - 1));
+        const Expr elements = elements_of(shape);
+        if (elements.bounds() == Bounds{0, 0}) return constant(fill, dtype);
+        const Expr zero = context().constant(0);
+        const bool stays = prove(at_least(index, zero)) == Truth::yes &&
+                           prove(less(index, elements)) == Truth::yes;
+        const Expr inside = stays ? index : min(max(index, zero), elements - 1);
         const ValueId value = element(operand, unravelled(shape, inside));
         Statement s{.kind = StatementKind::position, .dtype = DType::boolean};
         s.index = valid;
@@ -421,10 +439,10 @@ class Lowerer {
 
     Expr row_major(const Position& position, const Shape& shape) {
         Expr index = context().constant(0);
-        std::int64_t stride = 1;
+        Expr stride = context().constant(1);
         for (int d = shape.rank() - 1; d >= 0; --d) {
             index = index + position[static_cast<std::size_t>(d)] * stride;
-            stride *= shape[d];
+            if (d > 0) stride = stride * size_of_axis(shape, d);
         }
         return index;
     }
@@ -432,9 +450,10 @@ class Lowerer {
     Position unravelled(const Shape& shape, Expr number) {
         Position out(shape.size(), context().constant(0));
         for (int d = shape.rank() - 1; d >= 0; --d) {
-            if (shape[d] == 0) return out;
-            out[static_cast<std::size_t>(d)] = mod(number, shape[d]);
-            number = floor_div(number, shape[d]);
+            if (shape.dim(d) == Dim(0)) return out;
+            const Expr size = size_of_axis(shape, d);
+            out[static_cast<std::size_t>(d)] = mod(number, size);
+            number = floor_div(number, size);
         }
         return out;
     }
@@ -445,11 +464,28 @@ class Lowerer {
     ValueId combined(const std::vector<Count>& counts, OpId combine, DType dtype,
                      const Scalar& init, const Body& body) {
         double steps = 1;
-        for (const Count& c : counts) steps *= static_cast<double>(c.size.constant().value_or(1));
+        for (const Count& c : counts) steps *= steps_of(c.size);
         if (scopes_.size() == 1 && options_.lanes > 1 && steps >= kSharedSteps)
             return combined_in_parts(counts, combine, dtype, init, body);
+        require_in_order(counts);
         const auto as_they_are = [](const Position& position) { return position; };
         return combined_in_order(counts, combine, dtype, init, [&] { return body(as_they_are); });
+    }
+
+    /// Sizes for which a reduction here would not be shared out: it is short, or within a loop that
+    /// has more than one step.
+    void require_in_order(const std::vector<Count>& counts) {
+        if (out_.kernel.variables.empty() || options_.lanes == 1) return;
+        Expr steps = context().constant(1);
+        for (const Count& c : counts) steps = steps * c.size;
+        Expr around = context().constant(1);
+        for (const Scope& scope : scopes_) {
+            for (const Expr& size : scope.sizes) around = around * size;
+        }
+        const auto limit = context().constant(static_cast<std::int64_t>(kSharedSteps));
+        const Expr is_long = at_least(steps, limit);
+        const Expr is_alone = less(around, context().constant(2));
+        require(negated(both(is_long, is_alone)));
     }
 
     template <class Body>
@@ -458,7 +494,7 @@ class Lowerer {
         Scope scope;
         for (const Count& c : counts) {
             scope.variables.push_back(c.variable);
-            scope.steps *= static_cast<double>(c.size.constant().value_or(1));
+            scope.sizes.push_back(c.size);
         }
         scopes_.push_back(std::move(scope));
         const ValueId from = body();
@@ -524,7 +560,7 @@ class Lowerer {
         scratch_.push_back(
             {fmt::format("tmp{}", scratch_.size()), dtype, context().constant(parts), true, true});
         scopes_.push_back(
-            {.block = {}, .known = {}, .variables = {part}, .steps = static_cast<double>(parts)});
+            {.block = {}, .known = {}, .variables = {part}, .sizes = {context().constant(parts)}});
         const ValueId sum =
             combined_in_order(inner, combine, dtype, init, [&] { return body(where); });
         Statement keep{.kind = StatementKind::store};
@@ -537,7 +573,7 @@ class Lowerer {
         loop.body = std::move(scopes_.back().block);
         scopes_.pop_back();
         scopes_.back().block.push_back(std::move(loop));
-        const Count each = counter(parts);
+        const Count each = counter(context().constant(parts));
         return combined_in_order({each}, combine, dtype, init, [&] {
             Statement s{.kind = StatementKind::load, .dtype = dtype};
             s.buffer = buffer;
@@ -546,9 +582,16 @@ class Lowerer {
         });
     }
 
-    Count counter(std::int64_t size) {
-        const Expr count = context().constant(size);
-        return {context().counter(fmt::format("r{}", counters_++), count), count};
+    Count counter(const Expr& size) {
+        return {context().counter(fmt::format("r{}", counters_++), size), size};
+    }
+
+    /// A number of elements as a value.
+    ValueId number(const Expr& count, DType dtype) {
+        if (const auto value = count.constant()) return constant(*value, dtype);
+        Statement s{.kind = StatementKind::position, .dtype = DType::i64};
+        s.index = count;
+        return converted(add(std::move(s)), DType::i64, dtype);
     }
 
     ValueId reduced(const Operation& operation, const Position& position) {
@@ -561,19 +604,20 @@ class Lowerer {
         Position inner;
         std::vector<Count> counts;
         std::size_t at = 0;
-        std::int64_t elements = 1;
+        Expr elements = context().constant(1);
         for (int d = 0; d < from.shape.rank(); ++d) {
             if (std::find(axes.begin(), axes.end(), d) == axes.end()) {
                 inner.push_back(position[at++]);
                 continue;
             }
-            elements *= from.shape[d];
+            const Expr size = size_of_axis(from.shape, d);
+            elements = elements * size;
             if (keep) ++at;
-            if (from.shape[d] <= 1) {
+            if (size.bounds().high <= 1) {
                 inner.push_back(context().constant(0));
                 continue;
             }
-            counts.push_back(counter(from.shape[d]));
+            counts.push_back(counter(size));
             inner.push_back(counts.back().variable);
         }
         const bool rounds = how.combine == "add" || how.combine == "mul";
@@ -588,7 +632,7 @@ class Lowerer {
         };
         const DType taken_type = spec.dtype == DType::boolean ? spec.dtype : from.dtype;
         ValueId total = 0;
-        if (elements == 0) {
+        if (elements.bounds() == Bounds{0, 0}) {
             total = constant(init, sum_type);
         } else if (counts.empty()) {
             // One step all the same: 0 + -0 is 0.
@@ -600,7 +644,7 @@ class Lowerer {
                              [&](const auto& where) { return taken(where(inner)); });
         }
         if (how.mean)
-            total = applied(require_op("div"), sum_type, {total, constant(elements, sum_type)});
+            total = applied(require_op("div"), sum_type, {total, number(elements, sum_type)});
         return converted(total, sum_type, spec.dtype);
     }
 
@@ -630,11 +674,11 @@ class Lowerer {
         free_axes(pa, lc, lb);
         free_axes(pb, rc, rb);
         std::vector<Count> counts;
-        std::int64_t elements = 1;
+        bool empty = false;
         for (int i = 0; i < lc.rank(); ++i) {
-            const std::int64_t size = a.shape[static_cast<int>(lc[i])];
-            elements *= size;
-            if (size <= 1) continue;
+            const Expr size = size_of_axis(a.shape, static_cast<int>(lc[i]));
+            empty = empty || size.bounds() == Bounds{0, 0};
+            if (size.bounds().high <= 1) continue;
             counts.push_back(counter(size));
             pa[static_cast<std::size_t>(lc[i])] = pb[static_cast<std::size_t>(rc[i])] =
                 counts.back().variable;
@@ -650,7 +694,7 @@ class Lowerer {
         };
         const Scalar zero = Scalar(0).as(wide);
         const ValueId total =
-            elements == 0 ? constant(zero, wide)
+            empty ? constant(zero, wide)
             : counts.empty()
                 ? applied(require_op("add"), wide,
                           {constant(zero, wide), product([](const Position& p) { return p; })})
@@ -672,7 +716,7 @@ class Lowerer {
         for (int d = 1; d < w.rank(); ++d) {
             tap.push_back(context().constant(0));
             if (w[d] <= 1) continue;
-            counts.push_back(counter(w[d]));
+            counts.push_back(counter(context().constant(w[d])));
             tap.back() = counts.back().variable;
         }
         Position at{position[0], floor_div(position[1], w[0] / window.groups) * w[1] + tap[1]};
@@ -682,7 +726,7 @@ class Lowerer {
             at.push_back(position[i] * window.strides[d] + tap[i] * window.dilation[d] -
                          window.before[d]);
             valid = both(valid, both(at_least(at[i], context().constant(0)),
-                                     less(at[i], context().constant(x[2 + d]))));
+                                     less(at[i], size_of_axis(x, 2 + d))));
         }
         const Expr index = row_major(at, x);
         const auto product = [&](const auto& where) {
@@ -709,18 +753,16 @@ class Lowerer {
     ValueId joined(const Operation& operation, const Position& position) {
         const auto axis = static_cast<std::size_t>(operation.attrs().integer(0));
         const DType dtype = operation.spec().dtype;
-        std::int64_t start = 0;
+        Expr start = context().constant(0);
         std::optional<ValueId> so_far;
         for (std::size_t k = 0; k < operation.input_count(); ++k) {
             const ValueRef operand = operation.input(k);
-            const std::int64_t size = program_.spec(operand).shape[static_cast<int>(axis)];
-            if (size == 0) continue;
-            const Expr from = context().constant(start);
-            const Expr here = at_least(position[axis], from);
+            const Expr size = size_of_axis(program_.spec(operand).shape, static_cast<int>(axis));
+            if (size.bounds() == Bounds{0, 0}) continue;
+            const Expr here = at_least(position[axis], start);
             Position inner = position;
-            inner[axis] = min(max(position[axis] - start, context().constant(0)),
-                              context().constant(size - 1));
-            start += size;
+            inner[axis] = min(max(position[axis] - start, context().constant(0)), size - 1);
+            start = start + size;
             if (so_far && here.bounds() == Bounds{0, 0}) continue;
             const ValueId value = element(operand, inner);
             if (!so_far) {
@@ -744,7 +786,7 @@ class Lowerer {
         const auto middle = position.begin() + static_cast<std::ptrdiff_t>(axis);
         const ValueId index =
             element(indices, Position(middle, middle + static_cast<std::ptrdiff_t>(rank)));
-        const Expr size = context().constant(from.shape[static_cast<int>(axis)]);
+        const Expr size = size_of_axis(from.shape, static_cast<int>(axis));
         // Where there is only one place to look the variable is 0, and the index still checked.
         const Expr variable = context().counter(fmt::format("g{}", counters_++), size);
         Statement s{.kind = StatementKind::bind};
@@ -783,7 +825,10 @@ bool is_lowered(const Operation& operation) {
     // The mean of complex numbers is divided part by part, and no function of elements does that.
     if (def.reduction.mean && is_complex(operation.spec().dtype)) return false;
     // Where nothing is picked no kernel looks at the positions; its record does.
-    if (def.lowering == Lowering::gather && operation.spec().shape.numel() == 0) return false;
+    const auto is_empty = [](const Shape& shape) {
+        return std::ranges::find(shape.raw(), 0) != shape.raw().end();
+    };
+    if (def.lowering == Lowering::gather && is_empty(operation.spec().shape)) return false;
     return def.move != nullptr ||
            (has(def.traits, Trait::elementwise) && def.evaluate != nullptr) ||
            def.lowering != Lowering::opaque;

@@ -25,6 +25,9 @@ struct Lowered {
     Kernel kernel;
     std::vector<ValueRef> buffers;
     std::vector<Work> work;  // one entry an operation of the group, in their order
+    // Of the sizes: where they hold, it gives the bits of the kernel for those numbers. There are
+    // none without variables.
+    std::vector<Expr> conditions;
 };
 
 /// Whether a kernel can compute the operation; others are for their backend.
@@ -34,8 +37,9 @@ struct LowerOptions {
     int lanes = 64;  // of reductions, a power of two; 1 adds up in order, as the reference does
 };
 
-/// The kernel of a group. Loops run over the outputs' positions; a reduction inside is computed
-/// once for each of its own positions where the loops can be ordered so.
+/// The kernel of a group, with the program's variables, in their order. Loops run over the outputs'
+/// positions; a reduction inside is computed once for each of its own positions where the loops can
+/// be ordered so.
 Lowered lower(const Program& program, const Group& group, std::string name,
               const LowerOptions& options = {});
 

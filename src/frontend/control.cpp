@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "frontend/bodies.h"
 #include "frontend/bundle.h"
 #include "frontend/record.h"
 #include "ir/arena.h"
@@ -19,124 +20,10 @@ namespace lazuli {
 namespace {
 
 using frontend::OpRef;
+using frontend::Outside;
+using frontend::record_body;
+using frontend::Recorded;
 using Tensors = std::vector<Tensor>;
-
-/// A body, recorded: its results stand on arguments and on tensors from outside.
-struct Recorded {
-    Tensors arguments;
-    Tensors results;
-    std::uint64_t first_id = 0;
-    std::uint64_t last_id = 0;
-};
-
-/// While it lives, what is recorded is a body's: nothing of it is evaluated, and it belongs to no
-/// scope of the user's.
-class BodyScope {
-   public:
-    BodyScope() : eager_(mode().eager), graph_scope_(mode().graph_scope) {
-        mode().eager = 0;
-        mode().graph_scope = nullptr;
-        ++mode().hold_flush;
-        mode().update();
-    }
-    ~BodyScope() {
-        mode().eager = eager_;
-        mode().graph_scope = graph_scope_;
-        --mode().hold_flush;
-        mode().update();
-    }
-    BodyScope(const BodyScope&) = delete;
-    BodyScope& operator=(const BodyScope&) = delete;
-
-   private:
-    static ir::RecordingMode& mode() { return ir::arena().mode; }
-    decltype(ir::RecordingMode::eager) eager_;
-    decltype(ir::RecordingMode::graph_scope) graph_scope_;
-};
-
-Recorded record_body(std::string_view op, std::span<const TensorSpec> specs, Device device,
-                     const std::function<Tensors(const Tensors&)>& body) {
-    static const OpRef argument("argument");
-    const BodyScope scope;
-    Recorded out;
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-        AttrWords words;
-        words.integer(static_cast<std::int64_t>(i));
-        out.arguments.push_back(frontend::make_node(argument, specs[i], device, {}, words.words()));
-    }
-    out.first_id = ir::arena().current_id() + 1;
-    out.results = body(out.arguments);
-    out.last_id = ir::arena().current_id();
-    for (const Tensor& result : out.results) (void)frontend::require_node(op, result);
-    return out;
-}
-
-/// What bodies of one op take from outside, in the order in which it is met.
-class Outside {
-   public:
-    /// The body as a program of its arguments and of what it takes from outside.
-    void capture(const Recorded& body) {
-        std::vector<ir::Node*> targets;
-        for (const Tensor& result : body.results) targets.push_back(frontend::node_of(result));
-        ir::Capture captured;
-        const std::scoped_lock lock(ir::graph_lock());
-        ir::capture(targets, {.first = body.first_id, .last = body.last_id}, false, captured);
-        Part part{captured.program(), {}};
-        for (ir::Node* param : captured.params) {
-            const auto is = [&](const Tensor& t) { return frontend::node_of(t) == param; };
-            const auto own = std::find_if(body.arguments.begin(), body.arguments.end(), is);
-            if (own != body.arguments.end()) {
-                part.sources.push_back(own - body.arguments.begin());
-                continue;
-            }
-            auto at = std::find_if(operands_.begin(), operands_.end(), is);
-            if (at == operands_.end()) {
-                ir::retain(param);
-                at = operands_.insert(operands_.end(), Tensor::adopt(param));
-            }
-            part.sources.push_back(-1 - (at - operands_.begin()));
-        }
-        parts_.push_back(std::move(part));
-    }
-
-    const Tensors& operands() const { return operands_; }
-
-    /// Body `i`, with its arguments first and then all operands.
-    Program program(std::size_t i, std::span<const TensorSpec> arguments) const {
-        ProgramBuilder builder;
-        std::vector<Value> params;
-        for (std::size_t k = 0; k < arguments.size(); ++k)
-            params.push_back(builder.param(fmt::format("a{}", k), arguments[k]));
-        for (std::size_t k = 0; k < operands_.size(); ++k)
-            params.push_back(builder.param(fmt::format("x{}", k), operands_[k].spec()));
-        const auto& [program, sources] = parts_[i];
-        std::vector<Value> values;
-        const auto value = [&](ValueRef v) {
-            if (!v.is_param()) return values[v.index()];
-            const std::ptrdiff_t from = sources[v.index()];
-            return params[from >= 0 ? static_cast<std::size_t>(from)
-                                    : arguments.size() + static_cast<std::size_t>(-1 - from)];
-        };
-        for (std::size_t k = 0; k < program.size(); ++k) {
-            const Operation operation = program.operation(k);
-            std::vector<Value> inputs;
-            for (std::size_t j = 0; j < operation.input_count(); ++j)
-                inputs.push_back(value(operation.input(j)));
-            const TensorSpec spec = operation.spec();
-            values.push_back(builder.op(operation.op(), inputs, operation.attrs().words(), &spec));
-        }
-        for (const ProgramResult& result : program.results()) builder.result(value(result.value));
-        return builder.build();
-    }
-
-   private:
-    struct Part {
-        Program program;
-        std::vector<std::ptrdiff_t> sources;  // of its parameters: an argument, or -1 - operand
-    };
-    Tensors operands_;
-    std::vector<Part> parts_;
-};
 
 std::vector<TensorSpec> specs_of(std::string_view op, const Tensors& tensors) {
     std::vector<TensorSpec> out;

@@ -24,6 +24,8 @@ inline ir::Node* node_of(const Tensor& tensor) { return static_cast<ir::Node*>(t
 /// The node; ArgumentError naming `op` for an empty tensor.
 ir::Node& require_node(std::string_view op, const Tensor& tensor);
 
+/// A node whose values are there.
+Tensor make_data(Binding binding, TensorSpec spec, Device device);
 /// A new node. `inputs` are references handed over to it (also where this throws).
 Tensor make_node(const OpRef& op, TensorSpec spec, Device device, std::span<ir::Node* const> inputs,
                  std::span<const std::uint64_t> words);

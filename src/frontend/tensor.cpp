@@ -25,10 +25,7 @@ using ir::dense_byte_strides;
 using ir::Node;
 using ir::State;
 
-namespace {
-
-/// A node whose values are there.
-Tensor make_data(Binding binding, TensorSpec spec, Device device) {
+Tensor frontend::make_data(Binding binding, TensorSpec spec, Device device) {
     static const frontend::OpRef data("data");
     auto value = std::make_unique<ir::Materialized>(ir::Materialized{std::move(binding)});
     Tensor tensor = frontend::make_node(data, std::move(spec), device, {}, {});
@@ -37,6 +34,10 @@ Tensor make_data(Binding binding, TensorSpec spec, Device device) {
     node->state.store(State::available, std::memory_order_release);
     return tensor;
 }
+
+namespace {
+
+using frontend::make_data;
 
 class LiftedBuffer final : public Buffer {
    public:

@@ -3,11 +3,13 @@
 // The functions by which recording and reading call down to whoever computes, without linking to
 // it. The runtime fills the table.
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "ir/node.h"
+#include "ir/open_program.h"
 #include "lazuli/explanation.h"
 
 namespace lazuli::ir {
@@ -28,6 +30,8 @@ struct Engine {
     Explanation (*explain)(std::span<Node* const> targets);
     /// Runs a loop or condition on the reference backend, into its bundle.
     void (*run_control)(const EvalArgs& args);
+    /// A program, to be run at any values of its variables.
+    std::unique_ptr<OpenProgram> (*open)(const Program& program, Device device);
     /// Bytes that buffers take now.
     std::uint64_t (*buffer_bytes)();
 };

@@ -83,8 +83,8 @@ TensorSpec infer_argument(const InferArgs& args) {
 
 void evaluate_argument(const EvalArgs& args) {
     throw ExecutionError(
-        "argument", fmt::format("{} is handed to the body of a loop or condition and has no value "
-                                "while that is recorded",
+        "argument", fmt::format("{} stands for an argument of what is recorded, a body or a "
+                                "function that is compiled, and has no value",
                                 args.spec->str()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "lazuli/op.h"
@@ -18,25 +19,42 @@ std::string text_of(const Program& program, ValueRef v) {
         program.spec(v).str());
 }
 
-double steps_of(const codegen::Statement& loop) {
-    double steps = 1;
-    for (const codegen::Count& count : loop.counts)
-        steps *= static_cast<double>(count.size.constant().value_or(count.size.bounds().high));
-    return steps;
-}
+/// Functions of elements and sums that a kernel computes at the sizes of its variables.
+class Flops {
+   public:
+    Flops(const codegen::Kernel& kernel, std::span<const std::int64_t> sizes)
+        : kernel_(kernel), sizes_(sizes) {}
 
-double flops_of(const codegen::Block& block) {
-    using codegen::StatementKind;
-    static const OpId fma = require_op("fma");
-    static const OpId cast = require_op("cast");
-    double flops = 0;
-    for (const codegen::Statement& s : block) {
-        if (s.kind == StatementKind::apply && s.op != cast) flops += s.op == fma ? 2 : 1;
-        if (codegen::is_loop(s))
-            flops += steps_of(s) * (flops_of(s.body) + static_cast<double>(s.accumulators.size()));
+    double of(const codegen::Block& block) const {
+        using codegen::StatementKind;
+        static const OpId fma = require_op("fma");
+        static const OpId cast = require_op("cast");
+        double flops = 0;
+        for (const codegen::Statement& s : block) {
+            if (s.kind == StatementKind::apply && s.op != cast) flops += s.op == fma ? 2 : 1;
+            if (codegen::is_loop(s))
+                flops += steps_of(s) * (of(s.body) + static_cast<double>(s.accumulators.size()));
+        }
+        return flops;
     }
-    return flops;
-}
+
+   private:
+    double steps_of(const codegen::Statement& loop) const {
+        double steps = 1;
+        for (const codegen::Count& count : loop.counts)
+            steps *= static_cast<double>(count.size.evaluate([&](Expr v) {
+                const auto at = std::ranges::find(kernel_.variables, v);
+                // The last part of what is cut may be shorter: counters begin with 0.
+                return at == kernel_.variables.end()
+                           ? 0
+                           : sizes_[static_cast<std::size_t>(at - kernel_.variables.begin())];
+            }));
+        return steps;
+    }
+
+    const codegen::Kernel& kernel_;
+    std::span<const std::int64_t> sizes_;
+};
 
 /// The type that a product multiplies; of all else, which computes with vectors of f32 at best,
 /// that.
@@ -49,7 +67,8 @@ DType factors_of(const Program& program, const Step& step) {
     return f32;
 }
 
-KernelInfo kernel_of(const Program& program, const Step& step, bool code) {
+KernelInfo kernel_of(const Steps& steps, const Step& step, bool code) {
+    const Program& program = steps.program;
     KernelInfo out;
     out.name = step.kernel != nullptr
                    ? step.kernel->name
@@ -64,7 +83,7 @@ KernelInfo kernel_of(const Program& program, const Step& step, bool code) {
         (writes ? out.bytes_written : out.bytes_read) += program.spec(v).nbytes();
     }
     if (step.kernel != nullptr) {
-        out.flops = flops_of(step.kernel->body);
+        out.flops = flops_of(*step.kernel, steps.sizes);
         out.factors = factors_of(program, step);
         if (code) out.code = step.kernel->str();
     }
@@ -76,7 +95,9 @@ KernelInfo kernel_of(const Program& program, const Step& step, bool code) {
 void keep_passes(bool keep) { keeping.store(keep); }
 bool keeps_passes() { return keeping.load(std::memory_order_relaxed); }
 
-double flops_of(const codegen::Kernel& kernel) { return flops_of(kernel.body); }
+double flops_of(const codegen::Kernel& kernel, std::span<const std::int64_t> sizes) {
+    return Flops(kernel, sizes).of(kernel.body);
+}
 
 PreparedInfo describe(const Steps& steps, bool code) {
     const Program& program = steps.program;
@@ -90,7 +111,7 @@ PreparedInfo describe(const Steps& steps, bool code) {
     out.method = steps.memory.method;
     std::vector<std::size_t> last(program.size(), 0);
     for (std::size_t i = 0; i < steps.all.size(); ++i) {
-        out.kernels.push_back(kernel_of(program, steps.all[i], code));
+        out.kernels.push_back(kernel_of(steps, steps.all[i], code));
         for (const ValueRef v : steps.all[i].buffers) {
             if (!v.is_param()) last[v.index()] = i;
         }

@@ -12,7 +12,7 @@ namespace lazuli::plan {
 PreparedInfo describe(const Steps& steps, bool code);
 
 /// Functions of elements and sums that a kernel computes; a fused product and sum is two.
-double flops_of(const codegen::Kernel& kernel);
+double flops_of(const codegen::Kernel& kernel, std::span<const std::int64_t> sizes = {});
 
 /// Whether steps keep what each pass did, for those who ask later. Off at first.
 void keep_passes(bool keep);

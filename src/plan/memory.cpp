@@ -49,6 +49,10 @@ class Planner {
     void run() {
         for (Step& step : steps_.all) find_places_to_take(step);
         order();
+        run_in_order();
+    }
+    void run_in_order() {
+        for (Step& step : steps_.all) step.places.clear();
         const std::size_t last = steps_.all.size();
         end_.assign(program_.size(), 0);
         for (std::size_t i = 0; i < last; ++i) {
@@ -254,5 +258,6 @@ class Planner {
 }  // namespace
 
 void plan_memory(Steps& steps) { Planner(steps).run(); }
+void pack_memory(Steps& steps) { Planner(steps).run_in_order(); }
 
 }  // namespace lazuli::plan

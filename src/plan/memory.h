@@ -18,4 +18,8 @@ constexpr std::int64_t kValueAlignment = 64;
 /// its place. Called once, by `make_steps`.
 void plan_memory(Steps& steps);
 
+/// Gives each value its place anew, where the sizes are others than those that the steps were
+/// ordered for.
+void pack_memory(Steps& steps);
+
 }  // namespace lazuli::plan

@@ -3,10 +3,12 @@
 // A program as the steps that a backend of kernels takes, in order.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/lower.h"
+#include "codegen/sizes.h"
 #include "lazuli/prepared.h"
 #include "lazuli/program.h"
 
@@ -57,7 +59,8 @@ struct Takeover {
 };
 
 struct Steps {
-    Program program;  // optimised
+    Program program;                  // optimised
+    std::vector<std::int64_t> sizes;  // the values of the kernels' variables; none: they have none
     std::vector<Step> all;
     std::size_t kernels = 0;  // different ones: steps of equal code share one
     MemoryPlan memory;
@@ -72,6 +75,22 @@ struct Steps {
 
 /// The steps of a program without composites: optimised, grouped, lowered.
 Steps make_steps(const Program& program);
+
+/// Steps for all values of a program's variables: the kernels have these too, and the order of
+/// steps is one for all. Used by one thread at a time.
+struct OpenSteps {
+    Program program;  // optimised, with variables
+    Steps pattern;    // at some sizes
+    std::vector<std::string> variables;
+    codegen::SizeTable conditions;  // of the sizes: kernels are right where no result is 0
+};
+
+/// The steps of a program with variables and without composites. Throws ShapeError where something
+/// needs numbers.
+OpenSteps make_open_steps(const Program& program);
+/// The steps at these values of the variables, of which there may be more; none where kernels of
+/// their own would give other bits.
+std::optional<Steps> bind_steps(const OpenSteps& open, std::span<const SizeBinding> values);
 
 /// The kernel of a group as backends run it: lowered, its loops joined, spelled out.
 codegen::Lowered make_kernel(const Program& program, const codegen::Group& group, std::string name);

@@ -5,9 +5,9 @@
 
 #include "ir/layout.h"
 #include "lazuli/error.h"
-#include "runtime/blame.h"
 #include "runtime/memory.h"
 #include "runtime/planning.h"
+#include "runtime/running.h"
 #include "runtime/values.h"
 
 namespace lazuli::runtime {
@@ -183,21 +183,7 @@ void Attempt::compute() {
 std::vector<BufferPtr> Attempt::run_plan(std::span<const Binding> bindings) {
     if (!recorded_.empty())
         return run_inspected(plan_->program, plan_->device, bindings, recorded_);
-    std::optional<Execution> watched;
-    if (is_watching()) watched.emplace(*plan_, finding_, bindings);
-    try {
-        return backend_of(plan_->device).run(plan_->prepared.get(), bindings);
-    } catch (const ExecutionError&) {
-        if (watched) watched->failed(std::current_exception());
-        if (given_away_) throw;  // operands are no longer what they were
-        try {
-            blame(plan_->program, bindings);
-        } catch (const ExecutionError&) {
-            throw;
-        } catch (const std::exception&) {  // no memory to look for it: what is known must do
-        }
-        throw;
-    }
+    return run_watched(*plan_, finding_, bindings, given_away_);
 }
 
 void Attempt::complete() noexcept {

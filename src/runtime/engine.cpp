@@ -16,6 +16,7 @@
 #include "runtime/evaluate.h"
 #include "runtime/inspect.h"
 #include "runtime/memory.h"
+#include "runtime/open_plan.h"
 #include "runtime/planning.h"
 #include "runtime/values.h"
 
@@ -37,10 +38,8 @@ Explanation explain(std::span<Node* const> targets) {
     const Program program = captured.program();
     if (program.size() == 0) return {};
     const auto [found, why] = peek_plan(captured, targets[0]->device);
-    plan::ExpandOptions options;
-    Backend& backend = backend_of(targets[0]->device);
-    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
-                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
+    plan::ExpandOptions options = expand_options(backend_of(targets[0]->device));
+    options.fastest = nullptr;  // nothing is measured for it
     Explanation out = plan::explanation(plan::make_steps(plan::expand(program, options)));
     out.cache = found != nullptr ? "hit, the plan is there" : fmt::format("miss, {}", reason(why));
     if (found == nullptr) return out;
@@ -61,6 +60,10 @@ const ir::Engine& engine_table() {
         .device_name = [](Device device) { return device.name(); },
         .explain = explain,
         .run_control = [](const EvalArgs& args) { run_control(backend_of(Device()), args); },
+        .open =
+            [](const Program& program, Device device) {
+                return std::unique_ptr<ir::OpenProgram>(open(program, device));
+            },
         .buffer_bytes = buffer_bytes,
     };
     return table;
@@ -85,6 +88,10 @@ void ensure_builtin_backends() {
 CacheStats cache_stats() {
     CacheStats stats = runtime::plan_cache_stats();
     stats.fallbacks = runtime::fallback_count();
+    const runtime::OpenStats open = runtime::open_stats();
+    stats.open_plans = open.plans;
+    stats.bindings = open.bindings;
+    stats.own_plans = open.own_plans;
     return stats;
 }
 
@@ -96,8 +103,11 @@ std::string describe(const CacheStats& stats) {
         if (stats.missed[i] > 0)
             out += fmt::format("  {:<8} {:>10}\n", kMissNames[i], stats.missed[i]);
     }
-    return out +
-           fmt::format("dropped    {:>10}\nfallbacks  {:>10}\n", stats.evicted, stats.fallbacks);
+    out += fmt::format("dropped    {:>10}\nfallbacks  {:>10}\n", stats.evicted, stats.fallbacks);
+    if (stats.open_plans + stats.own_plans > 0)
+        out += fmt::format("all sizes  {:>10}   at {} sizes; {} sizes have plans of their own\n",
+                           stats.open_plans, stats.bindings, stats.own_plans);
+    return out;
 }
 
 void clear_caches() {

@@ -28,11 +28,22 @@ std::string list_of(std::span<const TensorSpec> specs) {
     return out;
 }
 
+}  // namespace
+
 plan::Context context_of(Device device) {
     return {device, frontend::policy_set(), optimize::switches_key()};
 }
 
-}  // namespace
+plan::ExpandOptions expand_options(Backend& backend) {
+    plan::ExpandOptions options;
+    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
+                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
+    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates,
+                          std::size_t cache) {
+        return fastest_implementation(backend, op, args, candidates, cache);
+    };
+    return options;
+}
 
 std::string_view reason(Miss why) {
     switch (why) {
@@ -48,18 +59,17 @@ std::string_view reason(Miss why) {
 }
 
 std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device) {
+    for (const Dim size : program.variables()) {
+        throw ExecutionError("placeholder",
+                             fmt::format("the size {} has no value: what stands on placeholders is "
+                                         "computed by a function that was compiled",
+                                         size.str()));
+    }
     Backend& backend = backend_of(device);
     auto made = std::make_shared<plan::Plan>();
     made->program = program;
     made->device = device;
-    plan::ExpandOptions options;
-    options.keeps = [&](const OpDef& op, std::span<const TensorSpec> inputs,
-                        const TensorSpec& result) { return backend.supports(op, inputs, result); };
-    options.fastest = [&](OpId op, const InferArgs& args, std::span<const std::size_t> candidates,
-                          std::size_t cache) {
-        return fastest_implementation(backend, op, args, candidates, cache);
-    };
-    made->expanded = plan::expand(program, options);
+    made->expanded = plan::expand(program, expand_options(backend));
     std::vector<TensorSpec> inputs;
     for (std::size_t i = 0; i < made->expanded.size(); ++i) {
         const Operation operation = made->expanded.operation(i);

@@ -5,14 +5,22 @@
 #include <memory>
 
 #include "ir/graph.h"
+#include "lazuli/backend.h"
 #include "lazuli/graph.h"
 #include "plan/cache.h"
+#include "plan/expand.h"
 #include "runtime/watch.h"
 
 namespace lazuli::runtime {
 
 /// Plans a program for a device, by the policies that hold on this thread.
 std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device);
+
+/// What a backend takes whole of a program's composites.
+plan::ExpandOptions expand_options(Backend& backend);
+
+/// What else tells plans apart, on this thread.
+plan::Context context_of(Device device);
 
 /// The plan of a captured graph, found or made, by the policies that hold on this thread. Where
 /// somebody watches, `finding` says how.

@@ -82,12 +82,39 @@ bool is_number(const Node& node) {
     return has(op_def(node.op).traits, Trait::leaf) && node.word_count > 0;
 }
 
+namespace {
+
+/// A view of values that are there: as it lies, where strides say that, or a copy of it.
+Binding bind_view(const Node& view, Device device) {
+    const Node& base = *view.inputs_inline[0];
+    const Placement placement = ir::placement_of(view.words(), view.spec.shape);
+    const View& top = placement.tracker.top();
+    const bool is_strided = !base.is_view() && base.value->binding.dense &&
+                            base.value->binding.buffer->device() == device &&
+                            placement.tracker.size() == 1 && top.mask.empty();
+    if (is_strided) {
+        const auto element = static_cast<std::int64_t>(size_of(view.spec.dtype));
+        Binding out = base.value->binding;
+        out.offset += top.offset.value() * element;
+        out.strides = Ints();
+        for (const Dim stride : top.strides) out.strides.push_back(stride.value() * element);
+        out.dense = top.is_contiguous();
+        return out;
+    }
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(view.spec.nbytes()));
+    download(view, bytes.data());
+    return {upload(device, bytes.data(), bytes.size()), 0, ir::dense_byte_strides(view.spec), true};
+}
+
+}  // namespace
+
 Binding bind(const Node& node, Device device) {
     if (is_number(node)) {
         alignas(16) unsigned char element[16];
         store_scalar(node.attrs().scalar(0), node.spec.dtype, element);
         return {upload(device, element, size_of(node.spec.dtype)), 0, {}, true};
     }
+    if (node.is_view()) return bind_view(node, device);
     const Binding& binding = node.value->binding;
     if (binding.buffer->device() == device) return binding;
     return {copied(binding, node.spec, device), 0, ir::dense_byte_strides(node.spec), true};

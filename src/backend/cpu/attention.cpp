@@ -300,8 +300,12 @@ class AttentionRun {
 bool AttentionStep::takes(std::span<const TensorSpec> inputs) {
     const DType dtype = inputs[0].dtype;
     if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) return false;
-    return std::all_of(inputs.begin(), inputs.end(),
-                       [](const TensorSpec& spec) { return spec.shape.numel() > 0; });
+    return std::all_of(inputs.begin(), inputs.end(), [](const TensorSpec& spec) {
+        for (int d = 0; d < spec.shape.rank(); ++d) {
+            if (at_least(spec.shape.dim(d), 1) != Truth::yes) return false;
+        }
+        return true;
+    });
 }
 
 std::unique_ptr<AttentionStep> AttentionStep::make(const Program& program,

@@ -32,7 +32,6 @@ void throw_bad_index(const std::array<std::int64_t, 3>& status) {
 /// where it stores its results and nowhere else, and if its loop counts rows, or elements of rows.
 std::int64_t steps_a_row(const codegen::Kernel& kernel, std::size_t product, std::int64_t rows,
                          std::int64_t columns) {
-    if (!kernel.variables.empty()) return 0;  // its loop has no number of steps to compare
     const codegen::Statement& loop = kernel.body.back();
     const Expr& counter = loop.counts[0].variable;
     std::optional<Expr> where;
@@ -96,6 +95,7 @@ Extents extents_at(const Runnable& runnable, std::span<const std::int64_t> sizes
 
 void launch(const Runnable& runnable, std::span<void* const> given) {
     static const Extents none;
+    if (runnable.extents != nullptr) return launch(runnable, given, *runnable.extents);
     launch(runnable, given,
            runnable.compiled == nullptr ? none : runnable.compiled->only_extents());
 }
@@ -134,7 +134,8 @@ void launch(const Runnable& runnable, std::span<void* const> given, const Extent
 }
 
 std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
-                                                       const plan::Step& step) {
+                                                       const plan::Step& step,
+                                                       const MakeRunnable& runnable) {
     const auto found = plan::find_contraction(program, step.group);
     if (!found) return nullptr;
     const std::string_view op = program.operation(found->product.index()).def().name;
@@ -148,14 +149,6 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     for (const plan::ProductAxis& axis : found->batch) empty = empty || axis.size == 0;
     if (empty) return nullptr;
     out->buffers_ = step.buffers;
-    const auto runnable = [&](const codegen::Group& group) {
-        codegen::Lowered lowered = plan::make_kernel(program, group, "part");
-        Runnable made;
-        made.compiled = code_of(lowered.kernel);
-        made.kernel = std::make_shared<const codegen::Kernel>(std::move(lowered.kernel));
-        made.buffers = std::move(lowered.buffers);
-        return made;
-    };
     const plan::ProductOperand* operands[] = {&found->left, &found->right};
     for (std::size_t side = 0; side < 2; ++side) {
         Side& s = out->sides_[side];
@@ -195,9 +188,14 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
             std::find(epilogue.buffers.begin(), epilogue.buffers.end(), found->product);
         std::int64_t rows = found->rows.size;
         for (const plan::ProductAxis& axis : found->batch) rows *= axis.size;
-        out->steps_a_row_ = steps_a_row(
-            *epilogue.kernel, static_cast<std::size_t>(product - epilogue.buffers.begin()), rows,
-            found->columns.size);
+        const auto number = static_cast<std::size_t>(product - epilogue.buffers.begin());
+        const std::int64_t columns = found->columns.size;
+        // With variables its loop has no number of steps to compare: with their values it has.
+        out->steps_a_row_ =
+            epilogue.extents == nullptr
+                ? steps_a_row(*epilogue.kernel, number, rows, columns)
+                : steps_a_row(codegen::substitute(*epilogue.kernel, epilogue.extents->sizes),
+                              number, rows, columns);
     }
     return out;
 }
@@ -343,9 +341,14 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
     };
     const auto by_own = [&] {
         const bool in_cache = steps_a_row_ > 0 && epilogue_->code() != nullptr;
+        std::vector<void*> for_rows;
+        if (in_cache) {
+            for_rows = behind;
+            if (epilogue_->extents != nullptr)  // as a launch would pass them
+                for_rows.push_back(const_cast<std::int64_t*>(epilogue_->extents->sizes.data()));
+        }
         for (std::int64_t batch = 0; batch < batches; ++batch)
-            multiply_batch(operands[0], operands[1], frozen[1], result, batch,
-                           in_cache ? std::span<void* const>(behind) : std::span<void* const>());
+            multiply_batch(operands[0], operands[1], frozen[1], result, batch, for_rows);
         if (epilogue_ && !in_cache) launch(*epilogue_, behind);
     };
     if (choice == Choice::open)

@@ -3,6 +3,7 @@
 // A contraction with what comes before and behind it, on the CPU.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,6 +21,8 @@ struct Runnable {
     std::shared_ptr<const codegen::Kernel> kernel;
     std::shared_ptr<const Compiled> compiled;
     std::vector<ValueRef> buffers;
+    /// How far it goes, where it has variables; null where it has none.
+    std::shared_ptr<const Extents> extents = nullptr;
 
     /// The code, where it is there by now.
     const Code* code() const { return compiled == nullptr ? nullptr : compiled->code(); }
@@ -32,14 +35,18 @@ Extents extents_at(const Runnable& runnable, std::span<const std::int64_t> sizes
 /// Runs a kernel, on all threads. `buffers` has one address for each of the kernel's that is not
 /// scratch.
 void launch(const Runnable& runnable, std::span<void* const> buffers, const Extents& extents);
-/// The same for a kernel without variables.
+/// The same for a kernel without variables, or one that has its extents.
 void launch(const Runnable& runnable, std::span<void* const> buffers);
+
+/// The kernel of a group of a program's operations.
+using MakeRunnable = std::function<Runnable(const codegen::Group& group)>;
 
 class ContractionStep {
    public:
     /// None where the group is no contraction that is multiplied here. Policies of the op choose
     /// among the kernels; ArgumentError where one is forced that does not serve.
-    static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step);
+    static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step,
+                                                 const MakeRunnable& runnable);
 
     /// Runs it; `buffers` are the step's, and `owners` who owns each, or null.
     void run(std::span<void* const> buffers, std::span<Buffer* const> owners) const;

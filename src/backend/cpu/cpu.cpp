@@ -2,17 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "backend/cpu/attention.h"
 #include "backend/cpu/contraction.h"
 #include "backend/cpu/limits.h"
 #include "backend/host_backend.h"
 #include "backend/run_steps.h"
+#include "plan/contraction.h"
 #include "plan/describe.h"
 #include "runtime/pool.h"
 
 namespace lazuli::backend {
 
 namespace {
+
+/// A kernel and its code.
+cpu::Runnable runnable_of(codegen::Lowered lowered) {
+    cpu::Runnable out;
+    out.compiled = cpu::code_of(lowered.kernel);
+    out.kernel = std::make_shared<const codegen::Kernel>(std::move(lowered.kernel));
+    out.buffers = std::move(lowered.buffers);
+    return out;
+}
 
 /// A plan, and how each of its steps runs.
 struct Prepared {
@@ -23,6 +36,16 @@ struct Prepared {
     };
     plan::Steps steps;
     std::vector<Way> ways;
+};
+
+/// A plan for all sizes, with the code of its kernels.
+struct OpenPrepared {
+    plan::OpenSteps steps;
+    std::vector<std::shared_ptr<const cpu::Compiled>> code;  // of each step that has a kernel
+    /// Parts of products, by their operations and outputs. They are found at some sizes, and made
+    /// once.
+    using Members = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+    mutable std::map<Members, std::pair<cpu::Runnable, std::vector<Expr>>> parts;
 };
 
 class Cpu final : public HostBackend {
@@ -40,19 +63,54 @@ class Cpu final : public HostBackend {
     std::shared_ptr<const void> prepare(const Program& program) override {
         auto out = std::make_shared<Prepared>();
         out->steps = plan::make_steps(program);
-        for (const plan::Step& step : out->steps.all) {
-            Prepared::Way& way = out->ways.emplace_back();
-            if (step.kernel == nullptr) {
-                const Program& own = out->steps.program;
-                way.attention =
-                    cpu::AttentionStep::make(own, own.operation(step.outputs[0].index()));
-                continue;
-            }
-            way.contraction = cpu::ContractionStep::make(out->steps.program, step);
-            if (way.contraction == nullptr)
-                way.kernel = {step.kernel, cpu::code_of(*step.kernel), step.buffers};
+        const auto part = [&](const codegen::Group& group) {
+            return runnable_of(plan::make_kernel(out->steps.program, group, "part"));
+        };
+        const auto kernel = [](const plan::Step& step) {
+            return cpu::Runnable{step.kernel, cpu::code_of(*step.kernel), step.buffers};
+        };
+        for (const plan::Step& step : out->steps.all)
+            out->ways.push_back(way_of(out->steps.program, step, part, kernel));
+        return out;
+    }
+    std::shared_ptr<const void> prepare_open(const Program& program) override {
+        auto out = std::make_shared<OpenPrepared>(OpenPrepared{plan::make_open_steps(program)});
+        for (const plan::Step& step : out->steps.pattern.all) {
+            const bool runs = step.kernel != nullptr &&
+                              !plan::find_contraction(out->steps.pattern.program, step.group);
+            out->code.push_back(runs ? cpu::code_of(*step.kernel) : nullptr);
         }
         return out;
+    }
+    std::shared_ptr<const void> bind(const void* prepared,
+                                     std::span<const SizeBinding> values) override {
+        const auto& open = *static_cast<const OpenPrepared*>(prepared);
+        auto steps = plan::bind_steps(open.steps, values);
+        if (!steps) return nullptr;
+        auto out = std::make_shared<Prepared>();
+        out->steps = std::move(*steps);
+        const auto with_extents = [&](cpu::Runnable runnable) {
+            runnable.extents =
+                std::make_shared<const cpu::Extents>(cpu::extents_at(runnable, out->steps.sizes));
+            return runnable;
+        };
+        bool fits = true;
+        const auto part = [&](const codegen::Group& group) {
+            const auto& [runnable, conditions] = part_of(open, group);
+            fits = fits && hold(conditions, *runnable.kernel, out->steps.sizes);
+            return with_extents(runnable);
+        };
+        std::size_t at = 0;
+        for (const plan::Step& step : out->steps.all) {
+            const auto kernel = [&](const plan::Step& own) {
+                const auto& made = open.code[at];
+                return with_extents(
+                    {own.kernel, made != nullptr ? made : cpu::code_of(*own.kernel), own.buffers});
+            };
+            out->ways.push_back(way_of(out->steps.program, step, part, kernel));
+            ++at;
+        }
+        return fits ? out : nullptr;
     }
     std::size_t prepared_bytes(const void* prepared) const override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
@@ -97,6 +155,43 @@ class Cpu final : public HostBackend {
     }
 
    private:
+    static Prepared::Way way_of(const Program& program, const plan::Step& step,
+                                const cpu::MakeRunnable& part,
+                                const std::function<cpu::Runnable(const plan::Step&)>& kernel) {
+        Prepared::Way way;
+        if (step.kernel == nullptr) {
+            way.attention =
+                cpu::AttentionStep::make(program, program.operation(step.outputs[0].index()));
+            return way;
+        }
+        way.contraction = cpu::ContractionStep::make(program, step, part);
+        if (way.contraction == nullptr) way.kernel = kernel(step);
+        return way;
+    }
+
+    static const std::pair<cpu::Runnable, std::vector<Expr>>& part_of(const OpenPrepared& open,
+                                                                      const codegen::Group& group) {
+        OpenPrepared::Members members{group.operations, {}};
+        for (const ValueRef output : group.outputs) members.second.push_back(output.raw);
+        const auto at = open.parts.find(members);
+        if (at != open.parts.end()) return at->second;
+        codegen::Lowered lowered = plan::make_kernel(open.steps.program, group, "part");
+        std::vector<Expr> conditions = lowered.conditions;
+        cpu::Runnable made = runnable_of(std::move(lowered));
+        return open.parts[members] = {std::move(made), std::move(conditions)};
+    }
+
+    /// Whether a kernel's conditions hold at these sizes.
+    static bool hold(std::span<const Expr> conditions, const codegen::Kernel& kernel,
+                     std::span<const std::int64_t> sizes) {
+        return std::ranges::all_of(conditions, [&](const Expr& condition) {
+            return condition.evaluate([&](Expr v) {
+                const auto at = std::ranges::find(kernel.variables, v);
+                return sizes[static_cast<std::size_t>(at - kernel.variables.begin())];
+            }) != 0;
+        });
+    }
+
     static std::string text_of(const Prepared::Way& way) {
         if (way.attention != nullptr) return "in blocks of queries";
         if (way.contraction != nullptr)

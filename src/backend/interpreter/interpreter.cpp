@@ -20,6 +20,14 @@ class Interpreter final : public HostBackend {
     std::shared_ptr<const void> prepare(const Program& program) override {
         return std::make_shared<plan::Steps>(plan::make_steps(program));
     }
+    std::shared_ptr<const void> prepare_open(const Program& program) override {
+        return std::make_shared<plan::OpenSteps>(plan::make_open_steps(program));
+    }
+    std::shared_ptr<const void> bind(const void* open,
+                                     std::span<const SizeBinding> values) override {
+        auto bound = plan::bind_steps(*static_cast<const plan::OpenSteps*>(open), values);
+        return bound ? std::make_shared<plan::Steps>(std::move(*bound)) : nullptr;
+    }
     std::size_t prepared_bytes(const void* prepared) const override {
         return static_cast<const plan::Steps*>(prepared)->bytes();
     }
@@ -27,7 +35,7 @@ class Interpreter final : public HostBackend {
         const auto& steps = *static_cast<const plan::Steps*>(prepared);
         return run_steps(*this, steps, params, [&](std::size_t step, const StepBuffers& buffers) {
             if (steps.all[step].kernel == nullptr) return false;
-            codegen::interpret(*steps.all[step].kernel, buffers.addresses);
+            codegen::interpret(*steps.all[step].kernel, buffers.addresses, steps.sizes);
             return true;
         });
     }

@@ -1,0 +1,255 @@
+#include "lazuli/function.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/bodies.h"
+#include "frontend/record.h"
+#include "ir/engine.h"
+#include "ir/graph.h"
+#include "ir/sizes.h"
+#include "lazuli/error.h"
+
+namespace lazuli {
+
+using frontend::node_of;
+using Tensors = std::vector<Tensor>;
+
+struct Function::State {
+    Program program;
+    std::vector<TensorSpec> specs;  // of the arguments
+    std::vector<Dim> variables;
+    Tensors outside;
+    Device device;
+    std::unique_ptr<ir::OpenProgram> open;
+};
+
+Tensor placeholder(DType dtype, Shape shape) {
+    for (int i = 0; i < shape.rank(); ++i) {
+        if (shape.dim(i).bounds().low < 0)
+            throw ShapeError(fmt::format("placeholder: negative size in {}", shape.str()),
+                             "sizes >= 0", shape.str());
+    }
+    return frontend::make_argument(0, {dtype, std::move(shape)}, ir::engine().default_device());
+}
+
+namespace {
+
+std::string bounds_text(Dim variable) {
+    const Bounds bounds = variable.bounds();
+    return fmt::format("{} <= {} <= {}", bounds.low, variable.str(), bounds.high);
+}
+
+/// The value of its only variable for which a size that grows evenly with it is `wanted`; none
+/// where there is no such value, or the size is of another form.
+std::optional<std::int64_t> solved(Dim size, std::int64_t wanted) {
+    const Expr expr = size.expr();
+    const auto at = [&](std::int64_t value) { return expr.evaluate([&](Expr) { return value; }); };
+    const std::int64_t first = at(0);
+    const std::int64_t step = at(1) - first;
+    if (step == 0 || at(2) != first + 2 * step || (wanted - first) % step != 0) return std::nullopt;
+    const std::int64_t value = (wanted - first) / step;
+    return value >= 0 && at(value) == wanted ? std::optional(value) : std::nullopt;
+}
+
+/// Whether the sizes of an argument say what a variable is: it stands alone, or as the only one in
+/// a size that grows evenly with it.
+bool says(Dim size, Dim variable) {
+    if (size == variable) return true;
+    if (size.is_concrete()) return false;
+    const std::vector<Expr> vars = size.expr().vars();
+    if (vars.size() != 1 || !(Dim(vars[0]) == variable)) return false;
+    const std::int64_t some = variable.bounds().low;
+    return solved(size, size.expr().evaluate([&](Expr) { return some; })) == some;
+}
+
+/// Finds the values of variables in the sizes of arguments.
+class Binder {
+   public:
+    Binder(std::span<const TensorSpec> specs, std::span<const Dim> variables)
+        : specs_(specs), variables_(variables), values_(variables.size()) {}
+
+    std::vector<SizeBinding> run(const Tensors& arguments) {
+        if (arguments.size() != specs_.size()) {
+            throw ArgumentError(fmt::format("the function takes {} arguments, {} given",
+                                            specs_.size(), arguments.size()));
+        }
+        for (std::size_t i = 0; i < specs_.size(); ++i) check_form(i, arguments[i].spec());
+        // Sizes that are variables first; what they make of other sizes is then known.
+        for (const bool alone : {true, false}) {
+            for (std::size_t i = 0; i < specs_.size(); ++i) {
+                for (int d = 0; d < specs_[i].shape.rank(); ++d)
+                    take(i, d, arguments[i].spec(), alone);
+            }
+        }
+        std::vector<SizeBinding> out;
+        for (std::size_t i = 0; i < variables_.size(); ++i)
+            out.emplace_back(variables_[i].str(), values_[i]->value);
+        for (std::size_t i = 0; i < specs_.size(); ++i) check_sizes(i, arguments[i].spec(), out);
+        return out;
+    }
+
+   private:
+    struct Found {
+        std::int64_t value;
+        std::size_t argument;
+    };
+
+    static std::string of(std::size_t argument, const TensorSpec& given, const TensorSpec& wanted) {
+        return fmt::format("argument {}: {} given for {}", argument, given.str(), wanted.str());
+    }
+
+    void check_form(std::size_t i, const TensorSpec& given) const {
+        const TensorSpec& wanted = specs_[i];
+        if (!given.shape.is_concrete())
+            throw ArgumentError(of(i, given, wanted) + ": it has no value");
+        if (given.dtype != wanted.dtype) throw DTypeError(of(i, given, wanted));
+        if (given.shape.rank() != wanted.shape.rank())
+            throw ShapeError(of(i, given, wanted), wanted.shape.str(), given.shape.str());
+    }
+
+    void take(std::size_t i, int d, const TensorSpec& given, bool alone) {
+        const Dim size = specs_[i].shape.dim(d);
+        const std::int64_t number = given.shape[d];
+        for (std::size_t v = 0; v < variables_.size(); ++v) {
+            const Dim variable = variables_[v];
+            if (alone ? !(size == variable) : values_[v].has_value() || !says(size, variable))
+                continue;
+            const auto value = alone ? std::optional(number) : solved(size, number);
+            if (!value || *value < variable.bounds().low || *value > variable.bounds().high) {
+                throw ShapeError(
+                    fmt::format("{}: {} = {} is not within {}", of(i, given, specs_[i]), size.str(),
+                                number, bounds_text(variable)),
+                    bounds_text(variable), given.shape.str());
+            }
+            if (values_[v] && values_[v]->value != *value) {
+                throw ShapeError(
+                    fmt::format("{} ({}) is {} by argument {} and {} by argument {}: {}",
+                                variable.str(), bounds_text(variable), values_[v]->value,
+                                values_[v]->argument, *value, i, of(i, given, specs_[i])),
+                    fmt::format("{}", values_[v]->value), fmt::format("{}", *value));
+            }
+            values_[v] = Found{*value, i};
+        }
+    }
+
+    /// What the values make of the other sizes must be there.
+    void check_sizes(std::size_t i, const TensorSpec& given,
+                     std::span<const SizeBinding> values) const {
+        for (int d = 0; d < given.shape.rank(); ++d) {
+            const Dim wanted = specs_[i].shape.dim(d);
+            const std::int64_t due = wanted.evaluate(values);
+            if (due == given.shape[d]) continue;
+            throw ShapeError(
+                fmt::format("{}: dimension {} is {}, not {}{}", of(i, given, specs_[i]), d,
+                            given.shape[d], due,
+                            wanted.is_concrete() ? "" : fmt::format(" ({})", wanted.str())),
+                specs_[i].shape.str(), given.shape.str());
+        }
+    }
+
+    std::span<const TensorSpec> specs_;
+    std::span<const Dim> variables_;
+    std::vector<std::optional<Found>> values_;
+};
+
+/// Every variable must be found in the sizes of arguments.
+void ensure_found(std::span<const Dim> variables, std::span<const TensorSpec> specs) {
+    for (const Dim variable : variables) {
+        const bool found = std::ranges::any_of(specs, [&](const TensorSpec& spec) {
+            for (int d = 0; d < spec.shape.rank(); ++d) {
+                if (says(spec.shape.dim(d), variable)) return true;
+            }
+            return false;
+        });
+        if (!found) {
+            throw ArgumentError(fmt::format("compile: no argument's size says what {} is ({})",
+                                            variable.str(), bounds_text(variable)));
+        }
+    }
+}
+
+}  // namespace
+
+Function compile(const std::function<Tensors(const Tensors&)>& function,
+                 std::vector<TensorSpec> specs) {
+    auto state = std::make_shared<Function::State>();
+    state->device = ir::engine().default_device();
+    const frontend::Recorded recorded =
+        frontend::record_body("compile", specs, state->device, function);
+    frontend::Outside outside;
+    outside.capture(recorded);
+    for (const Tensor& tensor : outside.operands()) {
+        if (node_of(tensor)->spec.shape.is_concrete()) continue;
+        throw ArgumentError(
+            fmt::format("compile: the function takes {} from outside, which has no value",
+                        tensor.spec().str()));
+    }
+    state->program = outside.program(0, specs);
+    state->variables = state->program.variables();
+    ensure_found(state->variables, specs);
+    state->specs = std::move(specs);
+    state->outside = outside.operands();
+    state->open = ir::engine().open(state->program, state->device);
+    Function out;
+    out.state_ = std::move(state);
+    return out;
+}
+
+Tensors Function::call(Tensors arguments) const {
+    if (state_ == nullptr) throw ArgumentError("call: there is no function");
+    for (const Tensor& argument : arguments) (void)frontend::require_node("call", argument);
+    const std::vector<SizeBinding> values = Binder(state_->specs, state_->variables).run(arguments);
+    std::vector<ir::Node*> operands;
+    for (const Tensor& tensor : arguments) operands.push_back(node_of(tensor));
+    for (const Tensor& tensor : state_->outside) operands.push_back(node_of(tensor));
+    std::vector<ir::Node*> lazy;
+    for (ir::Node* node : operands) {
+        const ir::Node& owner = ir::owner_of(*node);
+        if (!owner.has_flag(ir::kLeafFlag) &&
+            owner.state.load(std::memory_order_acquire) != ir::State::available)
+            lazy.push_back(node);
+    }
+    if (!lazy.empty()) ir::engine().eval(lazy);
+    // Arguments that go away with this call.
+    std::vector<std::size_t> unneeded;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (!operands[i]->is_view() && operands[i]->refs.load(std::memory_order_acquire) == 1)
+            unneeded.push_back(i);
+    }
+    std::vector<Binding> made = state_->open->run(values, operands, unneeded);
+    ir::SizeValues numbers("call", state_->variables, values);
+    Tensors out;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        const TensorSpec spec = state_->program.spec(state_->program.results()[i].value);
+        out.push_back(frontend::make_data(std::move(made[i]), numbers.at(spec), state_->device));
+    }
+    return out;
+}
+
+Tensor Function::single(Tensors results) {
+    if (results.size() != 1) {
+        throw ArgumentError(
+            fmt::format("the function has {} results, and one was asked for; `call` gives all",
+                        results.size()));
+    }
+    return std::move(results[0]);
+}
+
+const Program& Function::program() const {
+    if (state_ == nullptr) throw ArgumentError("program: there is no function");
+    return state_->program;
+}
+
+Explanation Function::explain() const {
+    if (state_ == nullptr) throw ArgumentError("explain: there is no function");
+    return state_->open->explain();
+}
+
+std::vector<std::vector<SizeBinding>> Function::bindings_seen() const {
+    if (state_ == nullptr) throw ArgumentError("bindings_seen: there is no function");
+    return state_->open->bindings();
+}
+
+}  // namespace lazuli

@@ -1,0 +1,31 @@
+#pragma once
+
+// A program with variables that somebody can run at any of their values.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/node.h"
+#include "lazuli/explanation.h"
+
+namespace lazuli::ir {
+
+class OpenProgram {
+   public:
+    OpenProgram() = default;
+    OpenProgram(const OpenProgram&) = delete;
+    OpenProgram& operator=(const OpenProgram&) = delete;
+    virtual ~OpenProgram() = default;
+
+    /// Its results at these values of the variables, dense, on its device. One available operand a
+    /// parameter; those of which `unneeded` has a number may be overwritten.
+    virtual std::vector<Binding> run(std::span<const SizeBinding> values,
+                                     std::span<Node* const> operands,
+                                     std::span<const std::size_t> unneeded) = 0;
+    virtual Explanation explain() = 0;
+    /// The values that it has plans for, last ones first.
+    virtual std::vector<std::vector<SizeBinding>> bindings() const = 0;
+};
+
+}  // namespace lazuli::ir

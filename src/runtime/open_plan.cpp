@@ -1,0 +1,220 @@
+#include "runtime/open_plan.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <list>
+#include <mutex>
+
+#include "ir/layout.h"
+#include "lazuli/error.h"
+#include "plan/cache.h"
+#include "plan/explain.h"
+#include "runtime/control.h"
+#include "runtime/inspect.h"
+#include "runtime/planning.h"
+#include "runtime/running.h"
+#include "runtime/values.h"
+
+namespace lazuli::runtime {
+
+namespace {
+
+std::atomic<std::uint64_t> plans_made{0};
+std::atomic<std::uint64_t> bindings_made{0};
+std::atomic<std::uint64_t> own_plans_made{0};
+
+using Values = std::vector<SizeBinding>;
+
+/// What is planned for all sizes, on one device under one set of policies.
+class ForAllSizes {
+   public:
+    ForAllSizes(const Program& program, Device device) : program_(program), device_(device) {
+        if (program.variables().empty()) {
+            why_not_ = "all sizes are numbers";
+            return;
+        }
+        try {
+            expanded_ = plan::expand(program, expand_options(backend_of(device)));
+            ensure_supported();
+            open_ = backend_of(device).prepare_open(expanded_);
+            if (open_ == nullptr)
+                why_not_ = fmt::format("the backend {} plans each size", device.name());
+        } catch (const ShapeError& error) {  // something needs numbers
+            why_not_ = error.what();
+        }
+        if (open_ != nullptr) plans_made.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    /// Called by one thread at a time.
+    std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
+        for (auto it = bound_.begin(); it != bound_.end(); ++it) {
+            if (it->first != values) continue;
+            bound_.splice(bound_.begin(), bound_, it);
+            finding.found = true;
+            return it->second;
+        }
+        std::shared_ptr<const plan::Plan> made = make(values);
+        bound_.emplace_front(values, made);
+        if (bound_.size() > kMostBound) bound_.pop_back();
+        return made;
+    }
+
+    std::vector<Values> bindings() const {
+        std::vector<Values> out;
+        for (const auto& [values, plan] : bound_) out.push_back(values);
+        return out;
+    }
+    /// Why there is no plan for all sizes; empty where there is one.
+    const std::string& why_not() const { return why_not_; }
+
+   private:
+    // A plan that is bound again costs some ten microseconds a kernel.
+    static constexpr std::size_t kMostBound = 256;
+
+    void ensure_supported() const {
+        Backend& backend = backend_of(device_);
+        std::vector<TensorSpec> inputs;
+        for (std::size_t i = 0; i < expanded_.size(); ++i) {
+            const Operation operation = expanded_.operation(i);
+            inputs.clear();
+            for (std::size_t k = 0; k < operation.input_count(); ++k)
+                inputs.push_back(expanded_.spec(operation.input(k)));
+            if (!backend.supports(operation.def(), inputs, operation.spec())) {
+                throw ShapeError(fmt::format("{}: the backend {} does not take it with any size",
+                                             operation.def().name, device_.name()),
+                                 "numbers", operation.spec().shape.str());
+            }
+        }
+    }
+
+    std::shared_ptr<const plan::Plan> make(const Values& values) {
+        Backend& backend = backend_of(device_);
+        const std::shared_ptr<const void> prepared =
+            open_ == nullptr ? nullptr : backend.bind(open_.get(), values);
+        const Program instance = program_.instantiate(values);
+        if (prepared == nullptr) {
+            own_plans_made.fetch_add(1, std::memory_order_relaxed);
+            const auto own = make_plan(instance, device_);
+            if (is_watching()) report_plan(*own);
+            return own;
+        }
+        bindings_made.fetch_add(1, std::memory_order_relaxed);
+        auto out = std::make_shared<plan::Plan>();
+        out->hash = instance.hash();
+        out->program = instance;
+        out->expanded = expanded_.instantiate(values);
+        out->prepared = prepared;
+        out->device = device_;
+        out->launches = backend.info(prepared.get(), false).kernels.size();
+        if (is_watching()) report_plan(*out);
+        return out;
+    }
+
+    Program program_;
+    Program expanded_;
+    Device device_;
+    std::shared_ptr<const void> open_;
+    std::string why_not_;
+    std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
+};
+
+class OpenPlan final : public ir::OpenProgram {
+   public:
+    OpenPlan(const Program& program, Device device) : program_(program), device_(device) {}
+
+    std::vector<Binding> run(std::span<const SizeBinding> values,
+                             std::span<ir::Node* const> operands,
+                             std::span<const std::size_t> unneeded) override {
+        Finding finding;
+        const std::shared_ptr<const plan::Plan> plan =
+            find({values.begin(), values.end()}, finding);
+        const bool at_home = plan->device == device_;
+        std::vector<Binding> bindings;
+        bindings.reserve(operands.size());
+        for (ir::Node* operand : operands) bindings.push_back(bind(*operand, plan->device));
+        bool given_away = false;
+        const bool keeps = is_traced() || is_inspecting() || !at_home;
+        for (const std::size_t i : keeps ? std::span<const std::size_t>() : unneeded) {
+            // Of the tensor that goes away with this call, and of these bindings.
+            const BufferPtr& buffer = bindings[i].buffer;
+            if (buffer.use_count() == 2 && !buffer->is_frozen() && !buffer->may_release() &&
+                buffer->host_mutable() != nullptr)
+                bindings[i].given_away = &given_away;
+        }
+        std::vector<BufferPtr> buffers =
+            is_inspecting() ? run_inspected(plan->program, plan->device, bindings, {})
+                            : computed(*plan, finding, bindings, given_away);
+        std::vector<Binding> out;
+        for (std::size_t i = 0; i < buffers.size(); ++i) {
+            const TensorSpec spec = plan->program.spec(plan->program.results()[i].value);
+            Binding value{std::move(buffers[i]), 0, ir::dense_byte_strides(spec), true};
+            if (!at_home) value.buffer = copied(value, spec, device_);
+            out.push_back(std::move(value));
+        }
+        return out;
+    }
+
+    Explanation explain() override {
+        const std::scoped_lock lock(mutex_);
+        ForAllSizes& all = planned();
+        Explanation out;
+        out.cache = all.why_not().empty() ? "one plan for all sizes"
+                                          : fmt::format("a plan for each size: {}", all.why_not());
+        return out;
+    }
+
+    std::vector<std::vector<SizeBinding>> bindings() const override {
+        const std::scoped_lock lock(mutex_);
+        std::vector<Values> out;
+        for (const auto& [context, all] : planned_) {
+            for (Values& values : all->bindings()) out.push_back(std::move(values));
+        }
+        return out;
+    }
+
+   private:
+    /// A function fails as a whole.
+    static std::vector<BufferPtr> computed(const plan::Plan& plan, const Finding& finding,
+                                           std::span<const Binding> bindings,
+                                           const bool& given_away) {
+        try {
+            return run_watched(plan, finding, bindings, given_away);
+        } catch (const SomeFailed& some) {
+            for (const std::exception_ptr& error : some.errors) {
+                if (error != nullptr) std::rethrow_exception(error);
+            }
+            throw;
+        }
+    }
+
+    std::shared_ptr<const plan::Plan> find(const Values& values, Finding& finding) {
+        const std::scoped_lock lock(mutex_);
+        return planned().at(values, finding);
+    }
+
+    /// By the policies and passes that hold on this thread.
+    ForAllSizes& planned() {
+        const plan::Context context = context_of(device_);
+        for (const auto& [known, all] : planned_) {
+            if (known == context) return *all;
+        }
+        planned_.emplace_back(context, std::make_unique<ForAllSizes>(program_, device_));
+        return *planned_.back().second;
+    }
+
+    const Program program_;
+    const Device device_;
+    mutable std::mutex mutex_;
+    std::vector<std::pair<plan::Context, std::unique_ptr<ForAllSizes>>> planned_;
+};
+
+}  // namespace
+
+std::unique_ptr<ir::OpenProgram> open(const Program& program, Device device) {
+    return std::make_unique<OpenPlan>(program, device);
+}
+
+OpenStats open_stats() { return {plans_made.load(), bindings_made.load(), own_plans_made.load()}; }
+
+}  // namespace lazuli::runtime
