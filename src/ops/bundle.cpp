@@ -26,8 +26,22 @@ BundleLayout bundle_layout(std::span<const TensorSpec> results) {
     return out;
 }
 
+namespace {
+
+/// The bytes that one result takes in a bundle.
+Dim room_of(const TensorSpec& spec) {
+    const Dim bytes = spec.shape.count() * static_cast<std::int64_t>(size_of(spec.dtype));
+    return (bytes + (kBundleAlign - 1)) / kBundleAlign * kBundleAlign;
+}
+
+}  // namespace
+
 TensorSpec bundle_spec(std::span<const TensorSpec> results) {
-    return {DType::u8, Shape{bundle_layout(results).bytes}};
+    if (std::ranges::all_of(results, [](const TensorSpec& spec) { return spec.shape.is_concrete(); }))
+        return {DType::u8, Shape{bundle_layout(results).bytes}};
+    Dim bytes = 0;
+    for (const TensorSpec& spec : results) bytes = bytes + room_of(spec);
+    return {DType::u8, Shape{bytes}};
 }
 
 namespace {
@@ -64,7 +78,11 @@ TensorSpec infer_part(const InferArgs& args) {
                         "{})",
                         offset, args.wanted->str(), bundle.str()));
     }
-    if (bundle.shape.rank() != 1 || args.wanted->nbytes() > bundle.shape[0] - offset) {
+    const bool numbers = bundle.shape.is_concrete() && args.wanted->shape.is_concrete();
+    // Of expressions the whole room is looked for: it stands in the bundle's size as it is.
+    if (bundle.shape.rank() != 1 ||
+        (numbers ? args.wanted->nbytes() > bundle.shape[0] - offset
+                 : at_least(bundle.shape.dim(0) - offset, room_of(*args.wanted)) != Truth::yes)) {
         throw ShapeError(fmt::format("part: no {} at byte {} of the bundle {}", args.wanted->str(),
                                      offset, bundle.str()),
                          args.wanted->str(), bundle.str());

@@ -110,7 +110,8 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
     for (std::size_t i = 0; i < left; ++i) {
         TensorSpec spec = *args.inputs[first + i];
         if (i >= carried && i < carried + scanned) {
-            if (trips < 0 || spec.shape.rank() == 0 || spec.shape[0] != trips) {
+            if (trips < 0 || spec.shape.rank() == 0 ||
+                equal(spec.shape.dim(0), trips) != Truth::yes) {
                 throw ShapeError(
                     fmt::format("loop: value {} that is scanned: a first axis of {} wanted, {} "
                                 "given",
@@ -118,7 +119,7 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
                     fmt::format("a first axis of {}", trips), spec.str());
             }
             TensorSpec step{spec.dtype, {}};
-            for (int d = 1; d < spec.shape.rank(); ++d) step.shape.push_back(spec.shape[d]);
+            for (int d = 1; d < spec.shape.rank(); ++d) step.shape.push_back(spec.shape.dim(d));
             spec = step;
         }
         params.push_back(spec);
@@ -130,7 +131,8 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
         throw ArgumentError("loop: results that are stacked need a known number of trips");
     for (std::size_t i = carried; i < results.size(); ++i) {
         TensorSpec stacked{results[i].dtype, Shape{trips}};
-        for (const std::int64_t size : results[i].shape) stacked.shape.push_back(size);
+        for (int d = 0; d < results[i].shape.rank(); ++d)
+            stacked.shape.push_back(results[i].shape.dim(d));
         results[i] = stacked;
     }
     return results;
