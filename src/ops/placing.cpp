@@ -195,7 +195,7 @@ bool lies_inside(std::int64_t size, std::int64_t start, std::int64_t step, std::
 bool lies_inside(Dim size, std::int64_t start, std::int64_t step, Dim count) {
     if (size.is_concrete() && count.is_concrete())
         return lies_inside(size.value(), start, step, count.value());
-    if (start < 0) return false;
+    if (start < 0 || count == Dim(0)) return start >= 0;
     const Dim reach = (count - 1) * step;
     const bool any = at_least(count, 1) == Truth::yes;
     return any && at_least(step > 0 ? start : reach + start, 0) == Truth::yes &&
@@ -221,12 +221,12 @@ TensorSpec infer_blit(const InferArgs& args) {
         if (steps[i] == 0)
             throw ArgumentError(wrong(fmt::format("the step of dimension {} is 0", i)));
         if (!lies_inside(x.dim(i), starts[i], steps[i], box.dim(i))) {
-            throw ShapeError(wrong(fmt::format("dimension {} {} left, of {} elements", i,
-                                               x.dim(i).is_concrete() && box.dim(i).is_concrete()
-                                                   ? "is"
-                                                   : "may be",
-                                               x.dim(i).str())),
-                             x.str(), box.str());
+            throw ShapeError(
+                wrong(fmt::format(
+                    "dimension {} {} left, of {} elements", i,
+                    x.dim(i).is_concrete() && box.dim(i).is_concrete() ? "is" : "may be",
+                    x.dim(i).str())),
+                x.str(), box.str());
         }
     }
     return *args.inputs[0];
