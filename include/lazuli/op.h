@@ -83,6 +83,9 @@ class Attrs {
     bool boolean(int index) const { return *word(index) != 0; }
     /// Attribute `index` as an integer.
     std::int64_t integer(int index) const { return static_cast<std::int64_t>(*word(index)); }
+    /// Attribute `index`, an integer, as a size: it may be an expression. ArgumentError for a
+    /// number that is no size.
+    Dim size(int index) const;
     /// Attribute `index` as a real number.
     double real(int index) const;
     /// Attribute `index` as a number.

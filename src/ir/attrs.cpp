@@ -186,6 +186,14 @@ const std::uint64_t* Attrs::word(int index) const {
     return at;
 }
 
+Dim Attrs::size(int index) const {
+    const std::int64_t number = integer(index);
+    if (detail::is_expression(number)) return Dim::from_raw(number);
+    if (Dim::from_raw(number).is_concrete()) return number;
+    throw ArgumentError(fmt::format("{}: {} {} is no size", def_->name,
+                                    def_->attrs[static_cast<std::size_t>(index)].name, number));
+}
+
 double Attrs::real(int index) const { return std::bit_cast<double>(*word(index)); }
 
 Scalar Attrs::scalar(int index) const {

@@ -45,14 +45,16 @@ class Writer {
     }
     void list(const Ints& v) {
         number(v.size());
-        for (const std::int64_t slot : v.raw()) {
-            const bool is_text = detail::is_expression(slot);
-            if (has_expressions_) number(is_text ? 1 : 0);
-            if (is_text) {
-                text(Dim::from_raw(slot).str());
-            } else {
-                integer(slot);
-            }
+        for (const std::int64_t slot : v.raw()) size(slot);
+    }
+    /// A number or an expression.
+    void size(std::int64_t slot) {
+        const bool is_text = detail::is_expression(slot);
+        if (has_expressions_) number(is_text ? 1 : 0);
+        if (is_text) {
+            text(Dim::from_raw(slot).str());
+        } else {
+            integer(slot);
         }
     }
     void spec(const TensorSpec& v) {
@@ -67,7 +69,7 @@ class Writer {
     }
     void attribute(const Attribute& value, const Shape& base) {
         if (const auto* boolean = std::get_if<bool>(&value)) number(*boolean ? 1 : 0);
-        if (const auto* i = std::get_if<std::int64_t>(&value)) integer(*i);
+        if (const auto* i = std::get_if<std::int64_t>(&value)) size(*i);
         if (const auto* real = std::get_if<double>(&value)) raw64(Scalar(*real).bits().first);
         if (const auto* number = std::get_if<Scalar>(&value)) scalar(*number);
         if (const auto* ints = std::get_if<Ints>(&value)) list(*ints);
@@ -121,14 +123,13 @@ class Reader {
         const std::size_t n = count();
         if (n > static_cast<std::size_t>(Shape::kMaxRank)) fail("a list is too long");
         Ints out;
-        for (std::size_t i = 0; i < n; ++i) {
-            if (has_expressions_ && number() != 0) {
-                out.push_back(variables_.parse(text()));
-            } else {
-                out.push_back(integer());
-            }
-        }
+        for (std::size_t i = 0; i < n; ++i) out.push_back(size());
         return out;
+    }
+    /// A number or an expression.
+    std::int64_t size() {
+        if (has_expressions_ && number() != 0) return variables_.parse(text()).raw();
+        return integer();
     }
     TensorSpec spec() {
         const std::uint64_t dtype = number();
@@ -145,7 +146,7 @@ class Reader {
     Attribute attribute(AttrKind kind, const Shape& base) {
         switch (kind) {
             case AttrKind::boolean: return number() != 0;
-            case AttrKind::integer: return integer();
+            case AttrKind::integer: return size();
             case AttrKind::real:
                 return Scalar::from_bits(Kind::floating, false, raw64(), 0).to_double();
             case AttrKind::scalar: return scalar();

@@ -21,22 +21,22 @@ using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
 constexpr int kSizesVersion = 2;
 
+/// A number, or an expression as text.
+Json number_json(std::int64_t slot) {
+    if (detail::is_expression(slot)) return Dim::from_raw(slot).str();
+    return slot;
+}
+
 Json list_json(const Ints& list) {
     Json out = Json::array();
-    for (const std::int64_t slot : list.raw()) {
-        if (detail::is_expression(slot)) {
-            out.push_back(Dim::from_raw(slot).str());
-        } else {
-            out.push_back(slot);
-        }
-    }
+    for (const std::int64_t slot : list.raw()) out.push_back(number_json(slot));
     return out;
 }
 
 Json attr_json(const Attribute& value, const Shape& base) {
     struct Writer {
         Json operator()(bool v) const { return v; }
-        Json operator()(std::int64_t v) const { return v; }
+        Json operator()(std::int64_t v) const { return number_json(v); }
         Json operator()(double v) const { return Scalar(v).str(); }
         Json operator()(const Scalar& v) const { return v.str(); }
         Json operator()(const Ints& v) const { return list_json(v); }
@@ -49,17 +49,16 @@ Json attr_json(const Attribute& value, const Shape& base) {
 
 [[noreturn]] void fail(const std::string& what) { throw ArgumentError("program JSON: " + what); }
 
+std::int64_t number_of(const Json& json, const symbolic::Variables& variables) {
+    if (json.is_string()) return variables.parse(json.get<std::string>()).raw();
+    return json.get<std::int64_t>();
+}
+
 Ints list_of(const Json& json, const symbolic::Variables& variables) {
     if (!json.is_array()) fail("a list expected");
     if (json.size() > static_cast<std::size_t>(Shape::kMaxRank)) fail("a list is too long");
     Ints out;
-    for (const Json& size : json) {
-        if (size.is_string()) {
-            out.push_back(variables.parse(size.get<std::string>()));
-        } else {
-            out.push_back(size.get<std::int64_t>());
-        }
-    }
+    for (const Json& size : json) out.push_back(number_of(size, variables));
     return out;
 }
 
@@ -67,7 +66,7 @@ Attribute attr_of(const Json& json, const AttrDef& def, const Shape& base,
                   const symbolic::Variables& variables) {
     switch (def.kind) {
         case AttrKind::boolean: return json.get<bool>();
-        case AttrKind::integer: return json.get<std::int64_t>();
+        case AttrKind::integer: return number_of(json, variables);
         case AttrKind::axes:
         case AttrKind::ints: return list_of(json, variables);
         case AttrKind::choice:

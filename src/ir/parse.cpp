@@ -273,7 +273,12 @@ class Parser {
                 if (v.kind() != Kind::boolean) fail("true or false expected");
                 return v.to_int() != 0;
             }
-            case AttrKind::integer: return integer();
+            case AttrKind::integer: {
+                if (!accept('(')) return integer();
+                const Dim out = size();
+                expect(')');
+                return out.raw();
+            }
             case AttrKind::real: return number().to_double();
             case AttrKind::scalar: return number();
             case AttrKind::axes:

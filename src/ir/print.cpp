@@ -100,7 +100,10 @@ std::string attr_text(AttrKind kind, const Attribute& value, const Shape& base) 
     if (kind == AttrKind::program) return indented(std::get<std::string>(value));
     struct Printer {
         std::string operator()(bool v) const { return v ? "true" : "false"; }
-        std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+        std::string operator()(std::int64_t v) const {
+            return detail::is_expression(v) ? fmt::format("({})", Dim::from_raw(v).str())
+                                            : fmt::format("{}", v);
+        }
         std::string operator()(double v) const { return Scalar(v).str(); }
         std::string operator()(const Scalar& v) const { return v.str(); }
         std::string operator()(const Ints& v) const { return v.str(); }

@@ -75,6 +75,7 @@ void add_variables(const Program& program, symbolic::Variables& out) {
         for (const AttrDef& attr : operation.def().attrs) {
             const auto mine = left.first(attr_length(attr.kind, left.data(), left.size()));
             left = left.subspan(mine.size());
+            if (attr.kind == AttrKind::integer) add(mine[0]);
             if (attr.kind == AttrKind::ints) std::ranges::for_each(mine.subspan(1), add);
             if (attr.kind == AttrKind::view) visit_placement(mine, add);
             if (is_body(attr)) add_variables(program_at(mine[0]), out);
@@ -125,6 +126,7 @@ std::vector<std::uint64_t> attrs_with_numbers(const Operation& operation, const 
     for (const AttrDef& attr : def.attrs) {
         const auto mine = left.first(attr_length(attr.kind, left.data(), left.size()));
         left = left.subspan(mine.size());
+        if (attr.kind == AttrKind::integer) as_number(mine[0]);
         if (attr.kind == AttrKind::ints) std::ranges::for_each(mine.subspan(1), as_number);
         if (attr.kind == AttrKind::view) visit_placement(mine, as_number);
         has_view = has_view || attr.kind == AttrKind::view;

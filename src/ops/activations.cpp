@@ -43,18 +43,20 @@ Value build_swiglu(ProgramBuilder&, Inputs in, const InferArgs&) {
 TensorSpec infer_glu(const InferArgs& args) {
     const int axis = axis_of(args);
     TensorSpec out = *args.inputs[0];
-    if (out.shape[axis] % 2 != 0) {
-        throw ShapeError(fmt::format("glu: axis {} of {} has {} elements, which are not two halves",
-                                     axis, out.str(), out.shape[axis]),
-                         "an even size", fmt::format("{}", out.shape[axis]));
+    const Dim size = out.shape.dim(axis);
+    if (equal(size % 2, 0) != Truth::yes) {
+        throw ShapeError(fmt::format("glu: axis {} of {} has {} elements, which {} two halves",
+                                     axis, out.str(), size.str(),
+                                     size.is_concrete() ? "are not" : "need not be"),
+                         "an even size", size.str());
     }
-    out.shape[axis] /= 2;
+    out.shape.set(axis, size / 2);
     return out;
 }
 
 Value build_glu(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const int axis = axis_of(args);
-    const std::int64_t half = in[0].shape()[axis] / 2;
+    const Dim half = in[0].shape().dim(axis) / 2;
     return part_of_axis(in[0], axis, 0, half) * sigmoid(part_of_axis(in[0], axis, half, half));
 }
 

@@ -14,7 +14,9 @@ namespace {
 
 enum : int { kScale, kCausal };
 
-std::int64_t last(const Shape& shape, int from_end) { return shape[shape.rank() - from_end]; }
+Dim last(const Shape& shape, int from_end) { return shape.dim(shape.rank() - from_end); }
+
+bool same(Dim a, Dim b) { return equal(a, b) == Truth::yes; }
 
 /// Throws where the mask is not one of the queries' type that broadcasts to the scores.
 void check_mask(const InferArgs& args, const Shape& batch) {
@@ -51,18 +53,18 @@ TensorSpec infer_attention(const InferArgs& args) {
                 "rank >= 2", operand->shape.str());
         }
     }
-    if (last(q.shape, 1) != last(k.shape, 1)) {
+    if (!same(last(q.shape, 1), last(k.shape, 1))) {
         throw ShapeError(
             fmt::format("attention: queries and keys differ in length: {} and {} "
                         "({} vs {})",
-                        q.shape.str(), k.shape.str(), last(q.shape, 1), last(k.shape, 1)),
+                        q.shape.str(), k.shape.str(), last(q.shape, 1).str(), last(k.shape, 1).str()),
             q.shape.str(), k.shape.str());
     }
-    if (last(k.shape, 2) != last(v.shape, 2)) {
+    if (!same(last(k.shape, 2), last(v.shape, 2))) {
         throw ShapeError(
             fmt::format("attention: there are not as many values as keys: {} and {} "
                         "({} vs {})",
-                        k.shape.str(), v.shape.str(), last(k.shape, 2), last(v.shape, 2)),
+                        k.shape.str(), v.shape.str(), last(k.shape, 2).str(), last(v.shape, 2).str()),
             k.shape.str(), v.shape.str());
     }
     const Shape* shapes[] = {&q.shape, &k.shape, &v.shape};
@@ -82,20 +84,18 @@ Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const 
     Ints turned;
     for (int i = 0; i < k.shape().rank(); ++i) turned.push_back(i);
     swap(turned[turned.rank() - 1], turned[turned.rank() - 2]);
-    Value scores = matmul(q, permute(k, Axes(turned))) *
-                   attention_scale(args.attrs.real(kScale), q.shape()[q.shape().rank() - 1]);
+    const Dim length = last(q.shape(), 1);
+    const Value products = matmul(q, permute(k, Axes(turned)));
+    Value scores = products * attention_scale(products, args.attrs.real(kScale), length);
     if (in.size() == 4) scores = scores + widened(in[3]);
     if (args.attrs.boolean(kCausal)) {
-        const Shape& shape = scores.shape();
-        const std::int64_t queries = shape[shape.rank() - 2];
-        const std::int64_t keys = shape[shape.rank() - 1];
-        const TensorSpec grid{i64, {queries, keys}};
-        const auto along = [&](std::int64_t axis) {
-            const Attribute attrs[] = {axis};
-            return builder.op("iota", {}, attrs, &grid);
-        };
+        const Dim queries = last(scores.shape(), 2);
+        const Dim keys = last(scores.shape(), 1);
+        const Shape grid{queries, keys};
+        const auto along = [&](std::int64_t axis) { return positions(builder, grid, axis, i64); };
         // The last query sees every key.
-        const Value seen = le(along(1), along(0) + builder.constant(keys - queries, {i64, {}}));
+        const Value column = along(1);
+        const Value seen = le(column, along(0) + distance_of(builder, keys, queries));
         scores =
             select(seen, scores, constant_like(scores, -std::numeric_limits<double>::infinity()));
     }
@@ -108,6 +108,19 @@ Value build_attention(ProgramBuilder& builder, std::span<const Value> in, const 
 double attention_scale(double given, std::int64_t length) {
     if (given != 0) return given;
     return 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(length, 1)));
+}
+
+Value attention_scale(const Value& scores, double given, Dim length) {
+    if (given != 0 || length.is_concrete())
+        return constant_like(scores, attention_scale(given, given != 0 ? 1 : length.value()));
+    const Value wide = number_of(scores.builder(), max(length, 1), f64);
+    return narrowed(1.0 / sqrt(wide), scores.dtype());
+}
+
+Value distance_of(ProgramBuilder& builder, Dim keys, Dim queries) {
+    const Dim distance = keys - queries;
+    if (distance.is_concrete()) return builder.constant(distance.value(), {i64, {}});
+    return number_of(builder, keys, i64) - number_of(builder, queries, i64);
 }
 
 std::vector<OpDef> attention() {

@@ -16,7 +16,9 @@ namespace {
 enum : int { kScale, kCausal, kWindow, kSoftcap, kMasked };
 
 /// Size number `from_end` of a shape, 1 being the last.
-std::int64_t last(const Shape& shape, int from_end) { return shape[shape.rank() - from_end]; }
+Dim last(const Shape& shape, int from_end) { return shape.dim(shape.rank() - from_end); }
+
+bool same(Dim a, Dim b) { return equal(a, b) == Truth::yes; }
 
 /// Mask and slopes among the operands.
 struct Extras {
@@ -51,18 +53,23 @@ TensorSpec infer_general(const InferArgs& args) {
     if (q.rank() < 3 || k.rank() != q.rank() || v.rank() != q.rank())
         throw wrong("needs [..., heads, tokens, length] each, of one rank");
     for (int i = 0; i < q.rank() - 3; ++i) {
-        if (k[i] != q[i] || v[i] != q[i]) throw wrong("the dimensions before the heads differ");
+        if (!same(k.dim(i), q.dim(i)) || !same(v.dim(i), q.dim(i)))
+            throw wrong("the dimensions before the heads differ");
     }
-    const std::int64_t heads = last(q, 3);
-    const std::int64_t shared = last(k, 3);
-    if (last(v, 3) != shared || last(v, 2) != last(k, 2))
+    const Dim heads = last(q, 3);
+    const Dim shared = last(k, 3);
+    if (!same(last(v, 3), shared) || !same(last(v, 2), last(k, 2)))
         throw wrong(fmt::format("there are not as many values as keys ({} of {} vs {} of {})",
-                                last(v, 3), last(v, 2), shared, last(k, 2)));
-    if (shared == 0 ? heads != 0 : heads % shared != 0)
-        throw wrong(fmt::format("{} heads of keys do not divide {} heads", shared, heads));
-    if (last(q, 1) != last(k, 1))
-        throw wrong(
-            fmt::format("queries and keys differ in length ({} vs {})", last(q, 1), last(k, 1)));
+                                last(v, 3).str(), last(v, 2).str(), shared.str(),
+                                last(k, 2).str()));
+    if (shared == Dim(0) ? heads != Dim(0)
+                         : at_least(shared, 1) != Truth::yes || !same(heads % shared, 0))
+        throw wrong(fmt::format("{} heads of keys {} divide {} heads", shared.str(),
+                                detail::are_numbers(heads, shared) ? "do not" : "need not",
+                                heads.str()));
+    if (!same(last(q, 1), last(k, 1)))
+        throw wrong(fmt::format("queries and keys differ in length ({} vs {})", last(q, 1).str(),
+                                last(k, 1).str()));
     const Extras extras = extras_of(args);
     if (extras.mask > 0) {
         const Shape& mask = args.inputs[static_cast<std::size_t>(extras.mask)]->shape;
@@ -74,7 +81,7 @@ TensorSpec infer_general(const InferArgs& args) {
     }
     if (extras.slopes > 0 &&
         !(args.inputs[static_cast<std::size_t>(extras.slopes)]->shape == Shape{heads}))
-        throw wrong(fmt::format("slopes are one a head, [{}]", heads));
+        throw wrong(fmt::format("slopes are one a head, [{}]", heads.str()));
     check_bounds(args, {{"window", args.attrs.integer(kWindow), 0}},
                  std::numeric_limits<std::int64_t>::max());
     const double cap = args.attrs.real(kSoftcap);
@@ -89,19 +96,19 @@ TensorSpec infer_general(const InferArgs& args) {
 
 Value build_general(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const TensorSpec result = infer_general(args);
-    if (result.shape.numel() == 0) return builder.constant(0, result);
+    if (is_empty(args, result.shape.count())) return builder.constant(0, result);
     const Shape q = in[0].shape();
     const Shape k = in[1].shape();
     const Shape v = in[2].shape();
-    const std::int64_t groups = last(k, 3);
-    const std::int64_t each = last(q, 3) / groups;
-    const std::int64_t queries = last(q, 2);
-    const std::int64_t keys = last(k, 2);
+    const Dim groups = last(k, 3);
+    const Dim each = last(q, 3) / groups;
+    const Dim queries = last(q, 2);
+    const Dim keys = last(k, 2);
     // [..., heads, a, b] as [..., heads of keys, heads that share one, a, b].
-    const auto grouped = [&](const Value& x, std::int64_t sharing) {
+    const auto grouped = [&](const Value& x, Dim sharing) {
         const Shape shape = x.shape();
-        Shape out(shape.dims().first(shape.size() - 3));
-        for (const std::int64_t size : {groups, sharing, last(shape, 2), last(shape, 1)})
+        Shape out(shape.raw().first(shape.size() - 3));
+        for (const Dim size : {groups, sharing, last(shape, 2), last(shape, 1)})
             out.push_back(size);
         return reshape(widened(x), out);
     };
@@ -109,8 +116,9 @@ Value build_general(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     Ints turned;
     for (int i = 0; i < rank; ++i) turned.push_back(i);
     swap(turned[rank - 1], turned[rank - 2]);
-    Value scores = matmul(grouped(in[0], each), permute(grouped(in[1], 1), Axes(turned))) *
-                   attention_scale(args.attrs.real(kScale), last(q, 1));
+    const Value products =
+        matmul(grouped(in[0], each), permute(grouped(in[1], 1), Axes(turned)));
+    Value scores = products * attention_scale(products, args.attrs.real(kScale), last(q, 1));
     const double cap = args.attrs.real(kSoftcap);
     if (cap > 0) scores = tanh(scores / cap) * cap;
 
@@ -118,7 +126,7 @@ Value build_general(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const Shape grid{queries, keys};
     const Value column = positions(builder, grid, 1, i64);
     const Value distance =
-        column - (positions(builder, grid, 0, i64) + constant_like(column, keys - queries));
+        column - (positions(builder, grid, 0, i64) + distance_of(builder, keys, queries));
     const Extras extras = extras_of(args);
     if (extras.slopes > 0) {
         const Value slopes =

@@ -19,14 +19,14 @@ Value activate(const Value& x, Activation f) {
     __builtin_unreachable();
 }
 
-Value part_of_axis(const Value& x, int axis, std::int64_t start, std::int64_t count,
-                   std::int64_t step) {
+Value part_of_axis(const Value& x, int axis, Dim start, Dim count, std::int64_t step) {
     Ints starts = Shape::filled(x.shape().rank(), 0);
     Ints sizes = x.shape();
     Ints steps = Shape::filled(x.shape().rank(), 1);
-    starts[axis] = count > 0 ? start : 0;
-    sizes[axis] = count;
-    steps[axis] = count > 1 ? step : 1;
+    const auto is_at_most = [&](std::int64_t n) { return at_least(n, count) == Truth::yes; };
+    starts.set(axis, is_at_most(0) ? Dim(0) : start);
+    sizes.set(axis, count);
+    steps[axis] = is_at_most(1) ? 1 : step;
     const Attribute attrs[] = {starts, sizes, steps};
     return x.builder().op("slice", {&x, 1}, attrs);
 }
@@ -51,9 +51,23 @@ Value with_axis(const Value& x, int axis) {
     Shape shape;
     for (int i = 0; i <= x.shape().rank(); ++i) {
         if (i == axis) shape.push_back(1);
-        if (i < x.shape().rank()) shape.push_back(x.shape()[i]);
+        if (i < x.shape().rank()) shape.push_back(x.shape().dim(i));
     }
     return reshape(x, shape);
+}
+
+Value number_of(ProgramBuilder& builder, Dim size, DType dtype) {
+    if (size.is_concrete()) return builder.constant(Scalar(size.value()).as(dtype), {dtype, {}});
+    return reshape(part_of_axis(positions(builder, {size + 1}, 0, dtype), 0, size, 1), {});
+}
+
+bool is_empty(const InferArgs& args, Dim count) {
+    if (at_least(count, 1) == Truth::yes) return false;
+    if (equal(count, 0) == Truth::yes) return true;
+    throw ShapeError(
+        fmt::format("{}: {} elements may be none, which needs another formula (of {})",
+                    args.op.name, count.str(), operands_text(args)),
+        "at least one element", count.str());
 }
 
 int axis_of(const InferArgs& args) {

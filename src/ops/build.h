@@ -34,8 +34,7 @@ inline Value narrowed(const Value& x, DType dtype) {
 Value activate(const Value& x, Activation f);
 
 /// `count` elements along an axis, from `start`, every `step`-th.
-Value part_of_axis(const Value& x, int axis, std::int64_t start, std::int64_t count,
-                   std::int64_t step = 1);
+Value part_of_axis(const Value& x, int axis, Dim start, Dim count, std::int64_t step = 1);
 /// A number put before and behind each dimension; negative counts take elements away.
 Value padded(const Value& x, const Ints& before, const Ints& after, const Scalar& value);
 /// Values one behind the other along an axis.
@@ -44,9 +43,21 @@ Value joined(std::span<const Value> values, int axis);
 Value positions(ProgramBuilder& builder, const Shape& shape, std::int64_t axis, DType dtype);
 /// The same elements with one size more, 1, at `axis`.
 Value with_axis(const Value& x, int axis);
+/// A size as a value of rank 0: a constant, or where it is an expression, which no constant can
+/// hold, the last of so many positions.
+Value number_of(ProgramBuilder& builder, Dim size, DType dtype);
+
+/// Whether a composite whose formula needs elements has none; ShapeError naming it where that
+/// depends on what its variables are.
+bool is_empty(const InferArgs& args, Dim count);
 
 /// The axis in attribute 0, which counts from the front; IndexError where there is none.
 int axis_of(const InferArgs& args);
+/// What scores are multiplied by, as `attention_scale` of numbers says.
+Value attention_scale(const Value& scores, double given, Dim length);
+/// How far behind the first query the first key stands, as i64: the last ones stand side by side.
+Value distance_of(ProgramBuilder& builder, Dim keys, Dim queries);
+
 /// DTypeError where operands `from` to `to` are not of one type.
 void check_one_type(const InferArgs& args, std::size_t from, std::size_t to);
 /// All operands' types and shapes, for messages.

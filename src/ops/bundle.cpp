@@ -26,8 +26,33 @@ BundleLayout bundle_layout(std::span<const TensorSpec> results) {
     return out;
 }
 
+namespace {
+
+/// The bytes that one result takes in a bundle.
+Dim room_of(const TensorSpec& spec) {
+    const Dim bytes = spec.shape.count() * static_cast<std::int64_t>(size_of(spec.dtype));
+    return (bytes + (kBundleAlign - 1)) / kBundleAlign * kBundleAlign;
+}
+
+}  // namespace
+
+std::vector<Dim> bundle_offsets(std::span<const TensorSpec> results) {
+    std::vector<Dim> out;
+    Dim bytes = 0;
+    for (const TensorSpec& spec : results) {
+        out.push_back(bytes);
+        bytes = bytes + room_of(spec);
+    }
+    return out;
+}
+
 TensorSpec bundle_spec(std::span<const TensorSpec> results) {
-    return {DType::u8, Shape{bundle_layout(results).bytes}};
+    if (std::ranges::all_of(results,
+                            [](const TensorSpec& spec) { return spec.shape.is_concrete(); }))
+        return {DType::u8, Shape{bundle_layout(results).bytes}};
+    Dim bytes = 0;
+    for (const TensorSpec& spec : results) bytes = bytes + room_of(spec);
+    return {DType::u8, Shape{bytes}};
 }
 
 namespace {
@@ -56,23 +81,28 @@ void clear_gaps(const EvalArgs& args) {
 namespace {
 
 TensorSpec infer_part(const InferArgs& args) {
-    const std::int64_t offset = args.attrs.integer(0);
+    const Dim offset = args.attrs.size(0);
     const TensorSpec& bundle = *args.inputs[0];
-    if (offset < 0) {
+    if (at_least(offset, 0) != Truth::yes) {
         throw ArgumentError(
             fmt::format("part: the offset {} must be at least 0 ({} of the bundle "
                         "{})",
-                        offset, args.wanted->str(), bundle.str()));
+                        offset.str(), args.wanted->str(), bundle.str()));
     }
-    if (bundle.shape.rank() != 1 || args.wanted->nbytes() > bundle.shape[0] - offset) {
+    const bool numbers =
+        bundle.shape.is_concrete() && args.wanted->shape.is_concrete() && offset.is_concrete();
+    // Of expressions the whole room is looked for: it stands in the bundle's size as it is.
+    if (bundle.shape.rank() != 1 ||
+        (numbers ? args.wanted->nbytes() > bundle.shape[0] - offset.value()
+                 : at_least(bundle.shape.dim(0) - offset, room_of(*args.wanted)) != Truth::yes)) {
         throw ShapeError(fmt::format("part: no {} at byte {} of the bundle {}", args.wanted->str(),
-                                     offset, bundle.str()),
+                                     offset.str(), bundle.str()),
                          args.wanted->str(), bundle.str());
     }
-    if (offset % kBundleAlign != 0) {
+    if (equal(offset % kBundleAlign, 0) != Truth::yes) {
         throw ArgumentError(
             fmt::format("part: the offset {} must be a multiple of {} ({} of the bundle {})",
-                        offset, kBundleAlign, args.wanted->str(), bundle.str()));
+                        offset.str(), kBundleAlign, args.wanted->str(), bundle.str()));
     }
     return *args.wanted;
 }

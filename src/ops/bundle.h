@@ -18,6 +18,9 @@ struct BundleLayout {
 };
 BundleLayout bundle_layout(std::span<const TensorSpec> results);
 
+/// The offsets alone, which are expressions where sizes are.
+std::vector<Dim> bundle_offsets(std::span<const TensorSpec> results);
+
 /// The spec of a bundle of these results: bytes.
 TensorSpec bundle_spec(std::span<const TensorSpec> results);
 

@@ -26,11 +26,15 @@ TensorSpec infer_triangle(const InferArgs& args) {
 template <bool Lower>
 Value build_triangle(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const Shape shape = in[0].shape();
-    const Shape matrix{shape[shape.rank() - 2], shape[shape.rank() - 1]};
+    const Shape matrix{shape.dim(shape.rank() - 2), shape.dim(shape.rank() - 1)};
     const Value row = positions(builder, matrix, 0, i64);
     const Value column = positions(builder, matrix, 1, i64);
-    // Diagonals beyond the corners are as those at the corners.
-    const std::int64_t diagonal = std::clamp(args.attrs.integer(0), -matrix[0], matrix[1]);
+    // Diagonals beyond the corners are as those at the corners, or as any beyond them.
+    const auto farthest = [](Dim size) {
+        return size.is_concrete() ? size.value() : std::int64_t{1} << 62;
+    };
+    const std::int64_t diagonal =
+        std::clamp(args.attrs.integer(0), -farthest(matrix.dim(0)), farthest(matrix.dim(1)));
     const Value edge = row + constant_like(row, diagonal);
     return select(Lower ? le(column, edge) : ge(column, edge), in[0], constant_like(in[0], 0));
 }
@@ -45,13 +49,13 @@ TensorSpec infer_rope(const InferArgs& args) {
             fmt::format("rope: turns floats, not {} (positions {})", x.str(), at.str()));
     }
     const int rank = x.shape.rank();
-    if (rank < 2 || x.shape[rank - 1] % 2 != 0) {
+    if (rank < 2 || equal(x.shape.dim(rank - 1) % 2, 0) != Truth::yes) {
         throw ShapeError(fmt::format("rope: needs [..., tokens, length] with an even length, given "
                                      "{} (positions {})",
                                      x.str(), at.str()),
                          "an even length", x.shape.str());
     }
-    const Shape tokens(x.shape.dims().first(x.shape.size() - 1));
+    const Shape tokens(x.shape.raw().first(x.shape.size() - 1));
     if (!broadcasts_to(at.shape, tokens)) {
         throw ShapeError(fmt::format("rope: positions {} do not broadcast to the tokens {} of {}",
                                      at.shape.str(), tokens.str(), x.str()),
@@ -67,11 +71,14 @@ TensorSpec infer_rope(const InferArgs& args) {
 Value build_rope(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const Shape shape = in[0].shape();
     const int rank = shape.rank();
-    const std::int64_t half = shape[rank - 1] / 2;
-    if (shape.numel() == 0) return in[0];
+    const Dim half = shape.dim(rank - 1) / 2;
+    if (is_empty(args, shape.count())) return in[0];
     // In f64: a position of many thousands times a rate leaves few digits of the angle in f32.
     const Value number = positions(builder, {half}, 0, f64);
-    const double rate = -std::log2(args.attrs.real(kBase)) / static_cast<double>(half);
+    const double turn = -std::log2(args.attrs.real(kBase));
+    const Value rate = half.is_concrete()
+                           ? constant_like(number, turn / static_cast<double>(half.value()))
+                           : turn / number_of(builder, half, f64);
     const Value at = with_axis(cast(in[1], f64), in[1].shape().rank());
     const Value angle = at * exp2(number * rate);
     const Value x = widened(in[0]);
@@ -82,12 +89,12 @@ Value build_rope(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const int pair = interleaved ? rank : rank - 1;
     Shape pairs = shape;
     pairs.push_back(2);
-    pairs[rank - 1] = half;
+    pairs.set(rank - 1, half);
     if (!interleaved) swap(pairs[rank - 1], pairs[rank]);
     const Value paired = reshape(x, pairs);
     const auto side = [&](std::int64_t i) {
         Shape flat = shape;
-        flat[rank - 1] = half;
+        flat.set(rank - 1, half);
         return reshape(part_of_axis(paired, pair, i, 1), flat);
     };
     const Value a = side(0);

@@ -56,7 +56,7 @@ TensorSpec infer_softmax(const InferArgs& args) {
 }
 
 bool is_empty_axis(const InferArgs& args) {
-    return args.inputs[0]->shape[static_cast<int>(args.attrs.integer(0))] == 0;
+    return is_empty(args, args.inputs[0]->shape.dim(static_cast<int>(args.attrs.integer(0))));
 }
 
 Value build_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
@@ -89,7 +89,7 @@ Value build_layer_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
 Value build_layer_norm_one_pass(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value x = widened(in[0]);
     const int last = x.shape().rank() - 1;
-    if (x.shape()[last] == 0) return in[0];
+    if (is_empty(args, x.shape().dim(last))) return in[0];
     const Value distance = x - part_of_axis(x, last, 0, 1);
     const Value first = mean(distance, -1, true);
     const Value second = mean(distance * distance, -1, true);
@@ -175,13 +175,13 @@ TensorSpec infer_matmul_bias(const InferArgs& args) {
 
 /// The operands as [batch..., m, k] and [batch..., k, n] with equal batches.
 std::pair<Value, Value> matrices(const Value& a, const Value& b) {
-    Value x = a.shape().rank() == 1 ? reshape(a, {1, a.shape()[0]}) : a;
-    Value y = b.shape().rank() == 1 ? reshape(b, {b.shape()[0], 1}) : b;
+    Value x = a.shape().rank() == 1 ? reshape(a, {1, a.shape().dim(0)}) : a;
+    Value y = b.shape().rank() == 1 ? reshape(b, {b.shape().dim(0), 1}) : b;
     const Shape batch = broadcast_shapes("matmul", batch_of(x.shape()), batch_of(y.shape()));
     const auto widened = [&](const Value& v) {
         Shape full = batch;
-        full.push_back(v.shape()[v.shape().rank() - 2]);
-        full.push_back(v.shape()[v.shape().rank() - 1]);
+        full.push_back(v.shape().dim(v.shape().rank() - 2));
+        full.push_back(v.shape().dim(v.shape().rank() - 1));
         return full == v.shape() ? v : broadcast_to(v, full);
     };
     return {widened(x), widened(y)};
@@ -216,11 +216,14 @@ Value product_by_sum(Inputs in, const InferArgs& args) {
 
 std::optional<std::string> refuse_large(const InferArgs& args) {
     std::int64_t terms = 0;
-    const std::int64_t results = infer_product(args).shape.numel();
+    const Dim results = infer_product(args).shape.count();
     const Shape& a = args.inputs[0]->shape;
-    if (__builtin_mul_overflow(results, a[a.rank() - 1], &terms) ||
+    const Dim inner = a.dim(a.rank() - 1);
+    // Of expressions, as many as there may be.
+    if (__builtin_mul_overflow(results.bounds().high, inner.bounds().high, &terms) ||
         terms > (std::int64_t{1} << 26)) {
-        return fmt::format("it would hold all {} x {} products at once", results, a[a.rank() - 1]);
+        return fmt::format("it would hold all {} x {} products at once", results.str(),
+                           inner.str());
     }
     return std::nullopt;
 }

@@ -98,8 +98,13 @@ void evaluate_control(const EvalArgs& args) { ir::engine().run_control(args); }
 
 std::vector<TensorSpec> loop_results(const InferArgs& args) {
     const Program& body = args.attrs.program(LoopAttr::body);
-    const std::int64_t trips = args.attrs.integer(LoopAttr::trips);
-    const std::size_t first = trips < 0 ? 1 : 0;
+    const Dim trips = args.attrs.size(LoopAttr::trips);
+    const bool is_operand = at_least(trips, 0) != Truth::yes;
+    const std::size_t first = is_operand ? 1 : 0;
+    if (is_operand && !trips.is_concrete()) {
+        throw ArgumentError(
+            fmt::format("loop: the number of trips {} may be negative", trips.str()));
+    }
     if (args.inputs.size() < first)
         throw ArgumentError("loop: the number of trips is no attribute and no operand");
     if (first == 1) expect_spec(args.op.name, "the number of trips", {i64, {}}, *args.inputs[0]);
@@ -110,15 +115,16 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
     for (std::size_t i = 0; i < left; ++i) {
         TensorSpec spec = *args.inputs[first + i];
         if (i >= carried && i < carried + scanned) {
-            if (trips < 0 || spec.shape.rank() == 0 || spec.shape[0] != trips) {
+            if (is_operand || spec.shape.rank() == 0 ||
+                equal(spec.shape.dim(0), trips) != Truth::yes) {
                 throw ShapeError(
                     fmt::format("loop: value {} that is scanned: a first axis of {} wanted, {} "
                                 "given",
-                                i - carried, trips, spec.str()),
-                    fmt::format("a first axis of {}", trips), spec.str());
+                                i - carried, trips.str(), spec.str()),
+                    fmt::format("a first axis of {}", trips.str()), spec.str());
             }
             TensorSpec step{spec.dtype, {}};
-            for (int d = 1; d < spec.shape.rank(); ++d) step.shape.push_back(spec.shape[d]);
+            for (int d = 1; d < spec.shape.rank(); ++d) step.shape.push_back(spec.shape.dim(d));
             spec = step;
         }
         params.push_back(spec);
@@ -126,11 +132,12 @@ std::vector<TensorSpec> loop_results(const InferArgs& args) {
     expect_params(args, "the body", body, params);
     std::vector<TensorSpec> results = results_of(body);
     expect_carried(args, results, args.inputs.subspan(first, carried));
-    if (trips < 0 && results.size() > carried)
+    if (is_operand && results.size() > carried)
         throw ArgumentError("loop: results that are stacked need a known number of trips");
     for (std::size_t i = carried; i < results.size(); ++i) {
         TensorSpec stacked{results[i].dtype, Shape{trips}};
-        for (const std::int64_t size : results[i].shape) stacked.shape.push_back(size);
+        for (int d = 0; d < results[i].shape.rank(); ++d)
+            stacked.shape.push_back(results[i].shape.dim(d));
         results[i] = stacked;
     }
     return results;

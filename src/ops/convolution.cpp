@@ -52,16 +52,21 @@ TensorSpec infer_convolution(const InferArgs& args) {
             fmt::format("{}", dims), window.strides.str());
     }
     check_bounds(args, {{"groups", window.groups, 1}}, kMost);
-    if (x.shape[1] % window.groups != 0 || w.shape[0] % window.groups != 0) {
-        throw wrong(fmt::format("{} groups do not divide the channels", window.groups),
+    const Dim channels = x.shape.dim(1);
+    const Dim taken = w.shape.dim(1);
+    if (equal(channels % window.groups, 0) != Truth::yes ||
+        equal(w.shape.dim(0) % window.groups, 0) != Truth::yes) {
+        throw wrong(fmt::format("{} groups {} divide the channels", window.groups,
+                                detail::are_numbers(channels, w.shape.dim(0)) ? "do not"
+                                                                              : "need not"),
                     "a divisor of the channels", fmt::format("{}", window.groups));
     }
-    if (x.shape[1] / window.groups != w.shape[1]) {
-        throw wrong(fmt::format("channels differ ({} in {} groups vs {})", x.shape[1],
-                                window.groups, w.shape[1]),
-                    fmt::format("{}", x.shape[1] / window.groups), fmt::format("{}", w.shape[1]));
+    if (equal(channels / window.groups, taken) != Truth::yes) {
+        throw wrong(fmt::format("channels differ ({} in {} groups vs {})", channels.str(),
+                                window.groups, taken.str()),
+                    (channels / window.groups).str(), taken.str());
     }
-    TensorSpec out{x.dtype, {x.shape[0], w.shape[0]}};
+    TensorSpec out{x.dtype, {x.shape.dim(0), w.shape.dim(0)}};
     for (int d = 0; d < dims; ++d) {
         const std::int64_t stride = window.strides[d];
         const std::int64_t step = window.dilation[d];
@@ -71,16 +76,21 @@ TensorSpec infer_convolution(const InferArgs& args) {
                       {"padding", window.before[d], 0},
                       {"padding", window.after[d], 0}},
                      kMost, d);
-        const std::int64_t whole = x.shape[2 + d] + window.before[d] + window.after[d];
-        if (w.shape[2 + d] == 0) throw wrong("a window of no elements", "1", "0");
-        std::int64_t reach = 0;
-        if (__builtin_mul_overflow(w.shape[2 + d] - 1, step, &reach) || reach >= whole) {
-            throw wrong(fmt::format("the window reaches over {} where there are {}, padding "
-                                    "included (dimension {})",
-                                    w.shape[2 + d], whole, d),
-                        fmt::format("at most {}", whole), fmt::format("{}", w.shape[2 + d]));
+        const Dim whole = x.shape.dim(2 + d) + window.before[d] + window.after[d];
+        const Dim size = w.shape.dim(2 + d);
+        if (at_least(size, 1) != Truth::yes)
+            throw wrong("a window of no elements", "1", size.str());
+        std::int64_t far = 0;
+        const bool overflows =
+            size.is_concrete() && __builtin_mul_overflow(size.value() - 1, step, &far);
+        if (overflows || less((size - 1) * step, whole) != Truth::yes) {
+            throw wrong(fmt::format("the window {} over {} where there are {}, padding included "
+                                    "(dimension {})",
+                                    detail::are_numbers(size, whole) ? "reaches" : "may reach",
+                                    size.str(), whole.str(), d),
+                        fmt::format("at most {}", whole.str()), size.str());
         }
-        out.shape.push_back((whole - reach - 1) / stride + 1);
+        out.shape.push_back((whole - (size - 1) * step - 1) / stride + 1);
     }
     return out;
 }

@@ -44,15 +44,18 @@ TensorSpec infer_transpose(const InferArgs& args) {
                         "padding {} two, for each of {} dimensions",
                         strides.str(), more.str(), dilation.str(), padding.str(), dims));
     }
-    if (w.shape[0] != x.shape[1])
-        throw wrong(fmt::format("channels differ ({} vs {})", x.shape[1], w.shape[0]));
+    const Dim channels = x.shape.dim(1);
+    if (equal(w.shape.dim(0), channels) != Truth::yes)
+        throw wrong(fmt::format("channels differ ({} vs {})", channels.str(),
+                                w.shape.dim(0).str()));
     check_bounds(args, {{"groups", groups, 1}}, kMost);
-    if (x.shape[1] % groups != 0)
-        throw wrong(fmt::format("{} groups do not divide the channels", groups));
-    std::int64_t made = 0;
-    if (__builtin_mul_overflow(w.shape[1], groups, &made))
+    if (equal(channels % groups, 0) != Truth::yes)
+        throw wrong(fmt::format("{} groups {} divide the channels", groups,
+                                channels.is_concrete() ? "do not" : "need not"));
+    std::int64_t many = 0;
+    if (w.shape.dim(1).is_concrete() && __builtin_mul_overflow(w.shape[1], groups, &many))
         throw wrong(fmt::format("{} groups make too many channels", groups));
-    TensorSpec out{x.dtype, {x.shape[0], made}};
+    TensorSpec out{x.dtype, {x.shape.dim(0), w.shape.dim(1) * groups}};
     for (int d = 0; d < dims; ++d) {
         check_bounds(args,
                      {{"stride", strides[d], 1},
@@ -67,12 +70,14 @@ TensorSpec infer_transpose(const InferArgs& args) {
                 "dilation {} (dimension {}): {} by {}",
                 more[d], strides[d], dilation[d], d, x.shape.str(), w.shape.str()));
         }
-        if (x.shape[2 + d] == 0 || w.shape[2 + d] == 0)
+        const Dim from = x.shape.dim(2 + d);
+        const Dim window = w.shape.dim(2 + d);
+        if (at_least(from, 1) != Truth::yes || at_least(window, 1) != Truth::yes)
             throw wrong(fmt::format("nothing along dimension {}", d));
-        const std::int64_t size = (x.shape[2 + d] - 1) * strides[d] +
-                                  (w.shape[2 + d] - 1) * dilation[d] + 1 + more[d] - padding[d] -
-                                  padding[dims + d];
-        if (size < 1) throw wrong(fmt::format("padding leaves {} along dimension {}", size, d));
+        const Dim size = (from - 1) * strides[d] + (window - 1) * dilation[d] + 1 + more[d] -
+                         padding[d] - padding[dims + d];
+        if (at_least(size, 1) != Truth::yes)
+            throw wrong(fmt::format("padding leaves {} along dimension {}", size.str(), d));
         out.shape.push_back(size);
     }
     return out;
@@ -86,7 +91,7 @@ Value spread(const Value& x, int axis, std::int64_t step) {
     Ints after = before;
     after[axis + 1] = step - 1;
     Shape flat = x.shape();
-    flat[axis] *= step;
+    flat.set(axis, flat.dim(axis) * step);
     return reshape(padded(pairs, before, after, 0), flat);
 }
 
@@ -104,22 +109,22 @@ Value build_transpose(ProgramBuilder& builder, Inputs in, const InferArgs& args)
     Ints after = before;
     for (int d = 0; d < dims; ++d) {
         x = spread(x, 2 + d, strides[d]);
-        const std::int64_t reach = (sw[2 + d] - 1) * dilation[d];
-        before[2 + d] = reach - padding[d];
-        after[2 + d] = reach - padding[dims + d] + more[d] - (strides[d] - 1);
+        const Dim reach = (sw.dim(2 + d) - 1) * dilation[d];
+        before.set(2 + d, reach - padding[d]);
+        after.set(2 + d, reach - padding[dims + d] + more[d] - (strides[d] - 1));
     }
     x = padded(x, before, after, 0);
 
     // [groups * taken, made, sizes] becomes [groups * made, taken, sizes], flipped.
-    Shape split{groups, sw[0] / groups, sw[1]};
+    Shape split{groups, sw.dim(0) / groups, sw.dim(1)};
     Ints order{0, 2, 1};
     Ints spatial;
-    Shape whole{groups * sw[1], sw[0] / groups};
+    Shape whole{sw.dim(1) * groups, sw.dim(0) / groups};
     for (int d = 0; d < dims; ++d) {
-        split.push_back(sw[2 + d]);
+        split.push_back(sw.dim(2 + d));
         order.push_back(3 + d);
         spatial.push_back(2 + d);
-        whole.push_back(sw[2 + d]);
+        whole.push_back(sw.dim(2 + d));
     }
     const Value w =
         flip(reshape(permute(reshape(in[1], split), Axes(order)), whole), Axes(spatial));

@@ -5,16 +5,14 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/build.h"
 #include "ops/eval.h"
 #include "ops/table.h"
 #include "ops/threefry.h"
-#include "ops/values.h"
 
 namespace lazuli::ops {
 
 namespace {
-
-using Inputs = std::span<const Value>;
 
 void check_key(const InferArgs& args) {
     const TensorSpec& key = *args.inputs[0];
@@ -74,9 +72,10 @@ TensorSpec infer_categorical(const InferArgs& args) {
     (void)ensure_axis("random_categorical", axis, logits.shape);
     TensorSpec out{i64, {}};
     for (int i = 0; i < logits.shape.rank(); ++i) {
-        if (i != axis) out.shape.push_back(logits.shape[i]);
+        if (i != axis) out.shape.push_back(logits.shape.dim(i));
     }
-    if (logits.shape[static_cast<int>(axis)] == 0 && out.shape.numel() > 0)
+    const bool chooses = at_least(logits.shape.dim(static_cast<int>(axis)), 1) == Truth::yes;
+    if (!chooses && at_least(0, out.shape.count()) != Truth::yes)
         throw ShapeError(fmt::format("random_categorical: nothing to choose from along axis {} of "
                                      "{}",
                                      axis, logits.str()),
@@ -85,7 +84,7 @@ TensorSpec infer_categorical(const InferArgs& args) {
 }
 
 Value build_categorical(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
-    if (args.wanted->shape.numel() == 0) return builder.constant(0, *args.wanted);
+    if (is_empty(args, args.wanted->shape.count())) return builder.constant(0, *args.wanted);
     // The largest of the logits with Gumbel noise added is at a position with the wanted
     // probability.
     const Value logits = in[1].dtype() == f64 ? in[1] : cast(in[1], f64);

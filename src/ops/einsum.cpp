@@ -19,7 +19,7 @@ namespace {
 struct Subscripts {
     std::vector<std::string> operands;
     std::string result;
-    std::map<char, std::int64_t> sizes;
+    std::map<char, Dim> sizes;
 };
 
 [[noreturn]] void refuse(const InferArgs& args, const std::string& why) {
@@ -70,17 +70,18 @@ void note_sizes(const InferArgs& args, Subscripts& s) {
         const Shape& shape = args.inputs[i]->shape;
         for (int d = 0; d < shape.rank(); ++d) {
             const char label = s.operands[i][static_cast<std::size_t>(d)];
-            const auto [at, is_new] = s.sizes.emplace(label, shape[d]);
-            if (is_new || at->second == shape[d] || shape[d] == 1) continue;
-            if (at->second != 1) {
+            const Dim size = shape.dim(d);
+            const auto [at, is_new] = s.sizes.emplace(label, size);
+            if (is_new || size == Dim(1) || equal(at->second, size) == Truth::yes) continue;
+            if (at->second != Dim(1)) {
                 throw ShapeError(
                     fmt::format("einsum: '{}' of {}: axes {} have the sizes {} and {}",
                                 args.attrs.text(0), operands_text(args),
                                 is_letter(label) ? fmt::format("'{}'", label) : "of '...'",
-                                at->second, shape[d]),
-                    fmt::format("{}", at->second), shape.str());
+                                at->second.str(), size.str()),
+                    at->second.str(), shape.str());
             }
-            at->second = shape[d];
+            at->second = size;
         }
     }
 }
@@ -90,13 +91,14 @@ void check_diagonals(const InferArgs& args, std::size_t operand, const std::stri
     const Shape& shape = args.inputs[operand]->shape;
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const std::size_t first = labels.find(labels[i]);
-        const std::int64_t size = shape[static_cast<int>(first)];
-        if (size == shape[static_cast<int>(i)]) continue;
+        const Dim size = shape.dim(static_cast<int>(first));
+        const Dim other = shape.dim(static_cast<int>(i));
+        if (equal(size, other) == Truth::yes) continue;
         throw ShapeError(fmt::format("einsum: '{}' of {}: no diagonal of axes '{}', whose sizes "
                                      "are {} and {}",
-                                     args.attrs.text(0), operands_text(args), labels[i], size,
-                                     shape[static_cast<int>(i)]),
-                         fmt::format("{}", size), shape.str());
+                                     args.attrs.text(0), operands_text(args), labels[i],
+                                     size.str(), other.str()),
+                         size.str(), shape.str());
     }
 }
 
@@ -171,8 +173,8 @@ Term simplified(const Subscripts& s, Term term) {
     const Shape shape = term.value.shape();
     for (int d = 0; d < shape.rank(); ++d) {
         const char label = term.labels[static_cast<std::size_t>(d)];
-        if (shape[d] == 1 && s.sizes.at(label) != 1) continue;
-        kept.push_back(shape[d]);
+        if (shape.dim(d) == Dim(1) && s.sizes.at(label) != Dim(1)) continue;
+        kept.push_back(shape.dim(d));
         labels += label;
     }
     Term out{kept.rank() == shape.rank() ? term.value : reshape(term.value, kept), labels};
@@ -242,15 +244,45 @@ std::string labels_beside(const std::vector<Term>& terms, std::size_t i, std::si
     return out;
 }
 
-/// How many elements the product of two has.
-double product_size(const Subscripts& s, const Term& a, const Term& b, const std::string& wanted) {
-    double out = 1;
+/// How many elements the product of two has: as a real number, or with variables.
+struct ProductSize {
+    double number = 1;
+    Dim variable = 1;
+    /// Whether it is the smaller; ShapeError where that depends.
+    bool is_below(const ProductSize& other) const {
+        if (detail::are_numbers(variable, other.variable)) return number < other.number;
+        const auto scaled = [](const ProductSize& s) {
+            if (s.number > 0x1p50)
+                throw ShapeError("the order of its products needs numbers", "numbers",
+                                 s.variable.str());
+            return s.variable * static_cast<std::int64_t>(s.number);
+        };
+        const Truth below = less(scaled(*this), scaled(other));
+        if (below == Truth::depends) {
+            throw ShapeError(
+                fmt::format("which of its products is the smallest and comes first needs numbers: "
+                            "{} elements or {}",
+                            scaled(*this).str(), scaled(other).str()),
+                "numbers", variable.str());
+        }
+        return below == Truth::yes;
+    }
+};
+
+ProductSize product_size(const Subscripts& s, const Term& a, const Term& b,
+                         const std::string& wanted) {
+    ProductSize out;
     std::string seen;
     for (const char label : a.labels + b.labels) {
         if (seen.find(label) != std::string::npos || wanted.find(label) == std::string::npos)
             continue;
         seen += label;
-        out *= static_cast<double>(s.sizes.at(label));
+        const Dim size = s.sizes.at(label);
+        if (size.is_concrete()) {
+            out.number *= static_cast<double>(size.value());
+        } else {
+            out.variable = out.variable * size;
+        }
     }
     return out;
 }
@@ -262,12 +294,12 @@ Value build_einsum(ProgramBuilder&, Inputs in, const InferArgs& args) {
         terms.push_back(simplified(s, {in[i], s.operands[i]}));
     while (terms.size() > 1) {
         std::size_t pair[2] = {0, 1};
-        double least = -1;
+        std::optional<ProductSize> least;
         for (std::size_t i = 0; i < terms.size(); ++i) {
             for (std::size_t j = i + 1; j < terms.size(); ++j) {
-                const double size =
+                const ProductSize size =
                     product_size(s, terms[i], terms[j], labels_beside(terms, i, j, s.result));
-                if (least >= 0 && size >= least) continue;
+                if (least && !size.is_below(*least)) continue;
                 least = size;
                 pair[0] = i;
                 pair[1] = j;

@@ -33,9 +33,9 @@ TensorSpec infer_gather(const InferArgs& args) {
     if (axis < 0) throw IndexError(fmt::format("gather: axis {} is negative", axis));
     const int at = static_cast<int>(ensure_axis("gather", axis, x.shape));
     TensorSpec out{x.dtype, {}};
-    for (int i = 0; i < at; ++i) out.shape.push_back(x.shape[i]);
-    for (const std::int64_t dim : indices.shape) out.shape.push_back(dim);
-    for (int i = at + 1; i < x.shape.rank(); ++i) out.shape.push_back(x.shape[i]);
+    for (int i = 0; i < at; ++i) out.shape.push_back(x.shape.dim(i));
+    for (int i = 0; i < indices.shape.rank(); ++i) out.shape.push_back(indices.shape.dim(i));
+    for (int i = at + 1; i < x.shape.rank(); ++i) out.shape.push_back(x.shape.dim(i));
     return out;
 }
 

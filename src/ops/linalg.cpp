@@ -36,9 +36,10 @@ void require_square(const InferArgs& args, int operand) {
     require_matrix(args, operand);
     const Shape& shape = args.inputs[static_cast<std::size_t>(operand)]->shape;
     const int rank = shape.rank();
-    if (shape[rank - 1] == shape[rank - 2]) return;
+    if (equal(shape.dim(rank - 1), shape.dim(rank - 2)) == Truth::yes) return;
     throw ShapeError(fmt::format("{}: a square matrix is needed, not {} ({} rows, {} columns)",
-                                 args.op.name, shape.str(), shape[rank - 2], shape[rank - 1]),
+                                 args.op.name, shape.str(), shape.dim(rank - 2).str(),
+                                 shape.dim(rank - 1).str()),
                      "[..., n, n]", shape.str());
 }
 
@@ -53,7 +54,8 @@ void require_system(const InferArgs& args) {
     }
     const int rank = a.shape.rank();
     bool fits = b.shape.rank() == rank;
-    for (int i = 0; fits && i < rank - 1; ++i) fits = a.shape[i] == b.shape[i];
+    for (int i = 0; fits && i < rank - 1; ++i)
+        fits = equal(a.shape.dim(i), b.shape.dim(i)) == Truth::yes;
     if (fits) return;
     throw ShapeError(fmt::format("{}: the matrix and the right-hand side differ in batch or rows: "
                                  "{} and {}",
@@ -61,16 +63,16 @@ void require_system(const InferArgs& args) {
                      a.shape.str(), b.shape.str());
 }
 
-Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
+Shape with_matrix(const Shape& shape, Dim rows, Dim columns) {
     Shape out = shape;
-    out[shape.rank() - 2] = rows;
-    out[shape.rank() - 1] = columns;
+    out.set(shape.rank() - 2, rows);
+    out.set(shape.rank() - 1, columns);
     return out;
 }
 
-Shape with_vector(const Shape& shape, std::int64_t size) {
+Shape with_vector(const Shape& shape, Dim size) {
     Shape out;
-    for (int i = 0; i < shape.rank() - 2; ++i) out.push_back(shape[i]);
+    for (int i = 0; i < shape.rank() - 2; ++i) out.push_back(shape.dim(i));
     out.push_back(size);
     return out;
 }

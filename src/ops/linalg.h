@@ -67,9 +67,9 @@ void require_square(const InferArgs& args, int operand);
 /// ShapeError where two operands have other batches, or the first has other rows than the second.
 void require_system(const InferArgs& args);
 /// The operand's shape with other rows and columns.
-Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns);
+Shape with_matrix(const Shape& shape, Dim rows, Dim columns);
 /// The operand's shape with one dimension in place of rows and columns.
-Shape with_vector(const Shape& shape, std::int64_t size);
+Shape with_vector(const Shape& shape, Dim size);
 
 // ---- one matrix
 

@@ -18,9 +18,9 @@ std::vector<TensorSpec> results_of_qr(const InferArgs& args) {
     require_matrix(args, 0);
     const TensorSpec& a = *args.inputs[0];
     const int rank = a.shape.rank();
-    const std::int64_t m = a.shape[rank - 2];
-    const std::int64_t n = a.shape[rank - 1];
-    const std::int64_t k = std::min(m, n);
+    const Dim m = a.shape.dim(rank - 2);
+    const Dim n = a.shape.dim(rank - 1);
+    const Dim k = min(m, n);
     return {{a.dtype, with_matrix(a.shape, m, k)}, {a.dtype, with_matrix(a.shape, k, n)}};
 }
 

@@ -27,7 +27,7 @@ TensorSpec infer_det(const InferArgs& args) {
     require_square(args, 0);
     const TensorSpec& a = *args.inputs[0];
     Shape shape;
-    for (int i = 0; i < a.shape.rank() - 2; ++i) shape.push_back(a.shape[i]);
+    for (int i = 0; i < a.shape.rank() - 2; ++i) shape.push_back(a.shape.dim(i));
     return {a.dtype, shape};
 }
 
@@ -35,7 +35,7 @@ TensorSpec infer_lstsq(const InferArgs& args) {
     require_system(args);
     const Shape& a = args.inputs[0]->shape;
     const Shape& b = args.inputs[1]->shape;
-    return {args.inputs[0]->dtype, with_matrix(b, a[a.rank() - 1], b[b.rank() - 1])};
+    return {args.inputs[0]->dtype, with_matrix(b, a.dim(a.rank() - 1), b.dim(b.rank() - 1))};
 }
 
 /// The sizes of a system: m rows, n unknowns, `columns` right-hand sides.

@@ -13,9 +13,9 @@ std::vector<TensorSpec> results_of_svd(const InferArgs& args) {
     require_matrix(args, 0);
     const TensorSpec& a = *args.inputs[0];
     const int rank = a.shape.rank();
-    const std::int64_t m = a.shape[rank - 2];
-    const std::int64_t n = a.shape[rank - 1];
-    const std::int64_t k = std::min(m, n);
+    const Dim m = a.shape.dim(rank - 2);
+    const Dim n = a.shape.dim(rank - 1);
+    const Dim k = min(m, n);
     return {{a.dtype, with_matrix(a.shape, m, k)},
             {real_part(a.dtype), with_vector(a.shape, k)},
             {a.dtype, with_matrix(a.shape, k, n)}};
@@ -25,7 +25,7 @@ TensorSpec infer_svd(const InferArgs& args) { return bundle_spec(results_of_svd(
 std::vector<TensorSpec> results_of_eigh(const InferArgs& args) {
     require_square(args, 0);
     const TensorSpec& a = *args.inputs[0];
-    return {{real_part(a.dtype), with_vector(a.shape, a.shape[a.shape.rank() - 1])}, a};
+    return {{real_part(a.dtype), with_vector(a.shape, a.shape.dim(a.shape.rank() - 1))}, a};
 }
 TensorSpec infer_eigh(const InferArgs& args) { return bundle_spec(results_of_eigh(args)); }
 

@@ -21,7 +21,7 @@ TensorSpec infer_embedding(const InferArgs& args) {
                          "rank 2", table.shape.str());
     }
     TensorSpec out{table.dtype, args.inputs[1]->shape};
-    out.shape.push_back(table.shape[1]);
+    out.shape.push_back(table.shape.dim(1));
     return out;
 }
 
@@ -32,7 +32,7 @@ Value build_embedding(ProgramBuilder&, Inputs in, const InferArgs&) {
 TensorSpec infer_one_hot(const InferArgs& args) {
     const Shape& ids = args.inputs[0]->shape;
     const Shape& wanted = args.wanted->shape;
-    if (wanted.rank() != ids.rank() + 1 || !(Shape(wanted.dims().first(ids.size())) == ids)) {
+    if (wanted.rank() != ids.rank() + 1 || !(Shape(wanted.raw().first(ids.size())) == ids)) {
         throw ShapeError(fmt::format("one_hot: of {} come its sizes and the number of classes, not "
                                      "{}",
                                      args.inputs[0]->str(), args.wanted->str()),
@@ -42,7 +42,7 @@ TensorSpec infer_one_hot(const InferArgs& args) {
 }
 
 /// Which class each id names: the classes as a new last axis.
-Value is_class(ProgramBuilder& builder, const Value& ids, std::int64_t classes) {
+Value is_class(ProgramBuilder& builder, const Value& ids, Dim classes) {
     // Beyond i64 lie numbers of u64 that wrap to negative ones, which are no class either.
     const Value wide = ids.dtype() == i64 ? ids : cast(ids, i64);
     const Value numbers = positions(builder, {classes}, 0, i64);
@@ -51,7 +51,7 @@ Value is_class(ProgramBuilder& builder, const Value& ids, std::int64_t classes) 
 
 Value build_one_hot(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const Shape& wanted = args.wanted->shape;
-    return cast(is_class(builder, in[0], wanted[wanted.rank() - 1]), args.wanted->dtype);
+    return cast(is_class(builder, in[0], wanted.dim(wanted.rank() - 1)), args.wanted->dtype);
 }
 
 enum : int { kSmoothing, kIgnored };
@@ -64,7 +64,7 @@ TensorSpec infer_cross_entropy(const InferArgs& args) {
                                      logits.str(), targets.str()));
     }
     const int rank = logits.shape.rank();
-    if (rank < 1 || !(Shape(logits.shape.dims().first(logits.shape.size() - 1)) == targets.shape)) {
+    if (rank < 1 || !(Shape(logits.shape.raw().first(logits.shape.size() - 1)) == targets.shape)) {
         throw ShapeError(fmt::format("cross_entropy: needs logits [..., classes] and a target for "
                                      "each row: {} and {}",
                                      logits.str(), targets.str()),
@@ -85,18 +85,19 @@ Value build_cross_entropy(ProgramBuilder& builder, Inputs in, const InferArgs& a
     const double smoothing = args.attrs.real(kSmoothing);
     const Value logits = widened(in[0]);
     const int rank = logits.shape().rank();
-    const std::int64_t classes = logits.shape()[rank - 1];
+    const Dim classes = logits.shape().dim(rank - 1);
     const Value targets = in[1].dtype() == i64 ? in[1] : cast(in[1], i64);
     const Value logs = log_softmax(logits, -1);
     const Value zero = constant_like(logs, 0);
     const Value at = is_class(builder, targets, classes);
     Value loss = -sum(select(at, logs, zero), rank - 1);
     if (smoothing > 0) {
-        const Value even = -sum(logs, rank - 1) / static_cast<double>(classes);
+        const Value total = -sum(logs, rank - 1);
+        const Value even = total / number_of(builder, classes, total.dtype());
         loss = loss * (1 - smoothing) + even * smoothing;
     }
     const Value known = logical_and(ge(targets, constant_like(targets, 0)),
-                                    lt(targets, constant_like(targets, classes)));
+                                    lt(targets, number_of(builder, classes, i64)));
     const Value counts = ne(targets, constant_like(targets, args.attrs.integer(kIgnored)));
     loss = select(counts, select(known, loss, constant_like(loss, nan)), zero);
     const Value mean = sum(loss) / sum(cast(counts, loss.dtype()));

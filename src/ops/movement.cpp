@@ -52,6 +52,20 @@ void require_same_type(const InferArgs& args) {
 /// Whether it is at least 0, whatever its variables are.
 bool is_size(Dim dim) { return at_least(dim, 0) == Truth::yes; }
 
+/// Whether a list of integers holds sizes that are no numbers. Integers below all sizes are numbers
+/// still, which no arithmetic of sizes takes.
+bool has_sizes(const Ints& list) {
+    return std::ranges::any_of(list.raw(), [](std::int64_t raw) {
+        return !Dim::from_raw(raw).is_concrete() && detail::is_expression(raw);
+    });
+}
+
+/// Entry `i` of a list of integers as a size, where it may be an expression.
+Dim entry(const Ints& list, int i) {
+    return detail::is_expression(list.raw()[static_cast<std::size_t>(i)]) ? list.dim(i)
+                                                                          : Dim(list[i]);
+}
+
 TensorSpec infer_reshape(const InferArgs& args) {
     require_same_type(args);
     const Shape& from = args.inputs[0]->shape;
@@ -101,7 +115,7 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 }
 
 bool reshape_strided(StridedView& view, const Attrs&, const Shape& wanted) {
-    if (wanted.rank() > Shape::kInline) return false;
+    if (wanted.rank() > Shape::kInline || !wanted.is_concrete()) return false;
     std::int64_t before = 1;
     for (int i = view.shape.rank() - 1; i >= 0; --i) {
         const std::int64_t size = view.shape[i];
@@ -198,8 +212,8 @@ TensorSpec infer_broadcast(const InferArgs& args) {
     const Shape& to = args.wanted->shape;
     bool fits = from.rank() <= to.rank();
     for (int i = 0; fits && i < from.rank(); ++i) {
-        const std::int64_t target = to[to.rank() - from.rank() + i];
-        fits = from[i] == target || from[i] == 1;
+        const Dim target = to.dim(to.rank() - from.rank() + i);
+        fits = equal(from.dim(i), target) == Truth::yes || from.dim(i) == Dim(1);
     }
     if (!fits) {
         throw ShapeError(
@@ -221,7 +235,7 @@ void move_broadcast(Placement& placement, const Attrs&, const Shape& result) {
 
 bool broadcast_strided(StridedView& view, const Attrs&, const Shape& wanted) {
     const int lead = wanted.rank() - view.shape.rank();
-    if (wanted.rank() > Shape::kInline || lead < 0) return false;
+    if (wanted.rank() > Shape::kInline || lead < 0 || !wanted.is_concrete()) return false;
     for (int i = wanted.rank() - 1; i >= 0; --i) {
         const bool repeats = i < lead || view.shape[i - lead] != wanted[i];
         if (repeats && ((i >= lead && view.shape[i - lead] != 1) || wanted[i] < 0)) return false;
@@ -232,6 +246,21 @@ bool broadcast_strided(StridedView& view, const Attrs&, const Shape& wanted) {
 }
 
 enum : int { kStarts, kSizes, kSteps };
+
+/// Why `count` positions every `step` from `start` on need not lie inside of an axis of this size;
+/// null where they do, whatever the variables are.
+const char* why_not_inside(Dim size, Dim start, Dim count, std::int64_t step) {
+    if (count == Dim(0)) return nullptr;
+    if (!is_size(count)) return "the number of positions may be negative";
+    const Dim reach = (count - 1) * step;
+    // The positions behind each other may be none; further apart, none would reach backwards.
+    if (step != 1 && at_least(count, 1) != Truth::yes)
+        return "whether there are positions depends, and they are not one behind the other";
+    const Dim low = step > 0 ? start : start + reach;
+    const Dim high = step > 0 ? start + reach : start;
+    return is_size(low) && at_least(size, high + 1) == Truth::yes ? nullptr
+                                                                  : "the dimension may be left";
+}
 
 TensorSpec infer_slice(const InferArgs& args) {
     const Shape& from = args.inputs[0]->shape;
@@ -247,10 +276,17 @@ TensorSpec infer_slice(const InferArgs& args) {
         steps.rank() != from.rank()) {
         refuse("one start, size and step a dimension is needed");
     }
+    const bool numbers = from.is_concrete() && !has_sizes(starts) && !has_sizes(sizes);
     for (int i = 0; i < from.rank(); ++i) {
         if (steps[i] == 0) {
             throw ArgumentError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
                                             from.str(), steps.str()));
+        }
+        if (!numbers) {
+            if (const char* why = why_not_inside(from.dim(i), entry(starts, i), entry(sizes, i),
+                                                 steps[i]))
+                refuse(fmt::format("{} (dimension {})", why, i));
+            continue;
         }
         if (sizes[i] < 0 || sizes[i] > from[i])
             refuse(fmt::format("size {} of dimension {}", sizes[i], i));
@@ -272,7 +308,23 @@ void move_slice(Placement& placement, const Attrs& attrs, const Shape& result) {
     detail::SmallVector<std::int64_t, 6> walked;
     for (int i = 0; i < starts.rank(); ++i) {
         // From the lowest to the highest position; a negative step walks them backwards.
+        if (const Dim count = result.dim(i); !count.is_concrete()) {
+            const Dim start = entry(starts, i);
+            const Dim reach = (count - 1) * steps[i];
+            ranges.push_back(steps[i] > 0 ? DimRange{start, start + reach + 1}
+                                          : DimRange{start + reach, start + 1});
+            walked.push_back(steps[i]);
+            continue;
+        }
         const std::int64_t count = result[i];
+        if (const Dim start = entry(starts, i); !start.is_concrete()) {
+            const Dim reach = Dim(std::max<std::int64_t>(count - 1, 0)) * steps[i];
+            ranges.push_back(count == 0      ? DimRange{0, 0}
+                             : steps[i] > 0 ? DimRange{start, start + reach + 1}
+                                            : DimRange{start + reach, start + 1});
+            walked.push_back(count > 1 ? steps[i] : 1);
+            continue;
+        }
         const std::int64_t last = count > 1 ? starts[i] + (count - 1) * steps[i] : starts[i];
         const std::int64_t low = std::min(starts[i], last);
         ranges.push_back(count == 0 ? DimRange{0, 0}
@@ -324,11 +376,12 @@ TensorSpec infer_pad(const InferArgs& args) {
     TensorSpec out = from;
     for (int i = 0; i < from.shape.rank(); ++i) {
         const Dim size = from.shape.dim(i);
-        if (!is_size(size + before[i]) || !is_size(size + after[i]) ||
-            !is_size(size + before[i] + after[i]))
+        const Dim front = entry(before, i);
+        const Dim back = entry(after, i);
+        if (!is_size(size + front) || !is_size(size + back) || !is_size(size + front + back))
             refuse(fmt::format("more than all of dimension {} {} taken away", i,
                                size.is_concrete() ? "is" : "may be"));
-        out.shape.set(i, size + before[i] + after[i]);
+        out.shape.set(i, size + front + back);
     }
     return out;
 }
@@ -337,7 +390,8 @@ void move_pad(Placement& placement, const Attrs& attrs, const Shape&) {
     const Ints before = attrs.list(kBefore);
     const Ints after = attrs.list(kAfter);
     DimRanges amounts;
-    for (int i = 0; i < before.rank(); ++i) amounts.push_back({before[i], after[i]});
+    for (int i = 0; i < before.rank(); ++i)
+        amounts.push_back({entry(before, i), entry(after, i)});
     placement.tracker.pad_by(amounts);
     placement.fill = attrs.scalar(kValue);
 }
@@ -380,13 +434,15 @@ TensorSpec infer_unfold(const InferArgs& args) {
             fmt::format("unfold: size {} must be at least 0 and step {} at least 1 (axis {} of {})",
                         size, step, axis, out.shape.str()));
     }
-    if (size > out.shape[axis]) {
-        throw ShapeError(fmt::format("unfold: a window of {} does not fit axis {} of {}, which "
-                                     "has {} elements",
-                                     size, axis, out.shape.str(), out.shape[axis]),
-                         fmt::format("at most {}", out.shape[axis]), fmt::format("{}", size));
+    const Dim whole = out.shape.dim(axis);
+    if (at_least(whole, size) != Truth::yes) {
+        throw ShapeError(fmt::format("unfold: a window of {} {} axis {} of {}, which has {} "
+                                     "elements",
+                                     size, whole.is_concrete() ? "does not fit" : "need not fit",
+                                     axis, out.shape.str(), whole.str()),
+                         fmt::format("at most {}", whole.str()), fmt::format("{}", size));
     }
-    out.shape[axis] = (out.shape[axis] - size) / step + 1;
+    out.shape.set(axis, (whole - size) / step + 1);
     out.shape.push_back(size);
     return out;
 }
@@ -412,14 +468,15 @@ TensorSpec infer_diagonal(const InferArgs& args) {
         throw IndexError(fmt::format("diagonal: axis {} stands twice for {}", first, from.str()));
     TensorSpec out{args.inputs[0]->dtype, {}};
     for (int i = 0; i < from.rank(); ++i) {
-        if (i != first && i != second) out.shape.push_back(from[i]);
+        if (i != first && i != second) out.shape.push_back(from.dim(i));
     }
-    // Positions (i, i + offset), or (i - offset, i), that lie inside.
-    const std::int64_t rows =
-        offset < 0 ? (offset < -from[first] ? 0 : from[first] + offset) : from[first];
-    const std::int64_t columns =
-        offset > 0 ? (offset > from[second] ? 0 : from[second] - offset) : from[second];
-    out.shape.push_back(std::min(rows, columns));
+    // Positions (i, i + offset), or (i - offset, i), that lie inside. Offsets beyond all sizes are
+    // brought near: they count to nothing all the same.
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    const Dim away = std::clamp(offset, -most, most);
+    const Dim rows = offset < 0 ? max(from.dim(first) + away, 0) : from.dim(first);
+    const Dim columns = offset > 0 ? max(from.dim(second) - away, 0) : from.dim(second);
+    out.shape.push_back(min(rows, columns));
     return out;
 }
 
@@ -452,10 +509,13 @@ TensorSpec infer_roll(const InferArgs& args) {
 /// Two copies side by side, of which the part is taken that starts where the first element goes.
 void move_roll(Placement& placement, const Attrs& attrs, const Shape& result) {
     const int axis = static_cast<int>(attrs.integer(kRollAxis));
-    const std::int64_t size = result[axis];
-    if (size == 0) return;
-    const std::int64_t shift = ((attrs.integer(kRollShift) % size) + size) % size;
-    if (shift == 0) return;
+    const Dim size = result.dim(axis);
+    if (size == Dim(0)) return;
+    const Dim shift = size.is_concrete()
+                          ? Dim((attrs.integer(kRollShift) % size.value() + size.value()) %
+                                size.value())
+                          : Dim(attrs.integer(kRollShift)) % size;
+    if (shift == Dim(0)) return;
     Dims once;
     Dims twice;
     Dims joined;
@@ -465,11 +525,11 @@ void move_roll(Placement& placement, const Attrs& attrs, const Shape& result) {
             once.push_back(1);
             twice.push_back(2);
         }
-        once.push_back(result[i]);
-        twice.push_back(result[i]);
-        joined.push_back(i == axis ? 2 * size : result[i]);
-        part.push_back(i == axis ? DimRange{size - shift, 2 * size - shift}
-                                 : DimRange{0, result[i]});
+        once.push_back(result.dim(i));
+        twice.push_back(result.dim(i));
+        joined.push_back(i == axis ? size * 2 : result.dim(i));
+        part.push_back(i == axis ? DimRange{size - shift, size * 2 - shift}
+                                 : DimRange{0, result.dim(i)});
     }
     placement.tracker.reshape_to(once);
     placement.tracker.expand_to(twice);

@@ -19,7 +19,7 @@ TensorSpec infer_axis(const InferArgs& args) {
 
 Value build_log_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const int at = axis_of(args);
-    if (in[0].shape()[at] == 0) return in[0];
+    if (is_empty(args, in[0].shape().dim(at))) return in[0];
     const Axes axis(at);
     const Value x = widened(in[0]);
     const Value shifted = x - max(x, axis, true);
@@ -59,9 +59,11 @@ TensorSpec infer_group_norm(const InferArgs& args) {
     const TensorSpec out = infer_channels(args);
     const std::int64_t groups = args.attrs.integer(0);
     check_bounds(args, {{"groups", groups, 1}}, std::numeric_limits<std::int64_t>::max());
-    if (out.shape[1] % groups != 0) {
-        throw ShapeError(fmt::format("group_norm: {} groups do not divide the {} channels of {}",
-                                     groups, out.shape[1], out.str()),
+    const Dim channels = out.shape.dim(1);
+    if (equal(channels % groups, 0) != Truth::yes) {
+        throw ShapeError(fmt::format("group_norm: {} groups {} divide the {} channels of {}",
+                                     groups, channels.is_concrete() ? "do not" : "need not",
+                                     channels.str(), out.str()),
                          "a divisor of the channels", fmt::format("{}", groups));
     }
     return out;
@@ -70,15 +72,17 @@ TensorSpec infer_group_norm(const InferArgs& args) {
 /// One number a channel, beside a tensor of [images, channels, sizes...].
 Value beside_channels(const Value& x, int rank) {
     Shape shape = Shape::filled(rank, 1);
-    shape[1] = x.shape()[0];
+    shape.set(1, x.shape().dim(0));
     return reshape(widened(x), shape);
 }
 
 Value build_group_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Shape shape = in[0].shape();
     const std::int64_t groups = args.attrs.integer(0);
-    if (shape.numel() == 0) return in[0];
-    const Value x = reshape(widened(in[0]), {shape[0], groups, shape.numel() / shape[0] / groups});
+    if (is_empty(args, shape.count())) return in[0];
+    Dim each = shape.dim(1) / groups;
+    for (int i = 2; i < shape.rank(); ++i) each = each * shape.dim(i);
+    const Value x = reshape(widened(in[0]), {shape.dim(0), groups, each});
     const Value centred = x - mean(x, 2, true);
     const Value variance = mean(centred * centred, 2, true);
     const Value normal = reshape(centred * (1.0 / sqrt(variance + args.attrs.real(1))), shape);

@@ -29,9 +29,11 @@ void check_beside(const InferArgs& args, const TensorSpec& positions, std::int64
     if (x.rank() != positions.shape.rank())
         refuse(fmt::format("differ in rank ({} vs {})", x.rank(), positions.shape.rank()));
     for (int i = 0; i < x.rank(); ++i) {
-        if (i == axis || x[i] == positions.shape[i]) continue;
-        refuse(fmt::format("differ in dimension {} ({} vs {}), which is not axis {}", i, x[i],
-                           positions.shape[i], axis));
+        const Truth same = equal(x.dim(i), positions.shape.dim(i));
+        if (i == axis || same == Truth::yes) continue;
+        refuse(fmt::format("{} in dimension {} ({} vs {}), which is not axis {}",
+                           same == Truth::no ? "differ" : "may differ", i, x.dim(i).str(),
+                           positions.shape.dim(i).str(), axis));
     }
 }
 
@@ -127,8 +129,13 @@ void check_box(const InferArgs& args, const Shape& box) {
     };
     if (box.rank() != x.rank()) refuse(fmt::format("the rank is {}, not {}", box.rank(), x.rank()));
     for (int i = 0; i < x.rank(); ++i) {
-        if (box[i] < 0 || box[i] > x[i])
-            refuse(fmt::format("size {} of dimension {} must be from 0 to {}", box[i], i, x[i]));
+        // What no size can be is a number that a user gave.
+        const bool is_size = box.dim(i).is_concrete() || detail::is_expression(box.dim(i).raw());
+        if (!is_size || at_least(box.dim(i), 0) != Truth::yes ||
+            at_least(x.dim(i), box.dim(i)) != Truth::yes)
+            refuse(fmt::format("size {} of dimension {} must be from 0 to {}",
+                               is_size ? box.dim(i).str() : fmt::format("{}", box[i]), i,
+                               x.dim(i).str()));
     }
 }
 
@@ -184,6 +191,17 @@ bool lies_inside(std::int64_t size, std::int64_t start, std::int64_t step, std::
            static_cast<std::uint64_t>(left) / distance >= static_cast<std::uint64_t>(count - 1);
 }
 
+/// The same, whatever the variables are.
+bool lies_inside(Dim size, std::int64_t start, std::int64_t step, Dim count) {
+    if (size.is_concrete() && count.is_concrete())
+        return lies_inside(size.value(), start, step, count.value());
+    if (start < 0 || count == Dim(0)) return start >= 0;
+    const Dim reach = (count - 1) * step;
+    const bool any = at_least(count, 1) == Truth::yes;
+    return any && at_least(step > 0 ? start : reach + start, 0) == Truth::yes &&
+           less(step > 0 ? reach + start : Dim(start), size) == Truth::yes;
+}
+
 TensorSpec infer_blit(const InferArgs& args) {
     const Shape& x = args.inputs[0]->shape;
     const Shape& box = args.inputs[1]->shape;
@@ -202,9 +220,13 @@ TensorSpec infer_blit(const InferArgs& args) {
     for (int i = 0; i < rank; ++i) {
         if (steps[i] == 0)
             throw ArgumentError(wrong(fmt::format("the step of dimension {} is 0", i)));
-        if (!lies_inside(x[i], starts[i], steps[i], box[i])) {
-            throw ShapeError(wrong(fmt::format("dimension {} is left, of {} elements", i, x[i])),
-                             x.str(), box.str());
+        if (!lies_inside(x.dim(i), starts[i], steps[i], box.dim(i))) {
+            throw ShapeError(
+                wrong(fmt::format(
+                    "dimension {} {} left, of {} elements", i,
+                    x.dim(i).is_concrete() && box.dim(i).is_concrete() ? "is" : "may be",
+                    x.dim(i).str())),
+                x.str(), box.str());
         }
     }
     return *args.inputs[0];
@@ -222,14 +244,15 @@ Value spread(ProgramBuilder& builder, Value v, const Shape& x, Ints starts, cons
     const int rank = x.rank();
     const auto pad = [&](const Value& of, const Ints& before, const Ints& after) {
         Shape shape = of.shape();
-        for (int i = 0; i < shape.rank(); ++i) shape[i] += before[i] + after[i];
+        for (int i = 0; i < shape.rank(); ++i)
+            shape.set(i, shape.dim(i) + before.dim(i) + after.dim(i));
         return move(builder, "pad", of, {before, after, fill}, shape);
     };
     for (int i = 0; i < rank; ++i) {
-        const std::int64_t n = v.shape()[i];
-        if (n < 2) continue;
+        const Dim n = v.shape().dim(i);
+        if (at_least(1, n) == Truth::yes) continue;
         if (steps[i] < 0) {
-            starts[i] += (n - 1) * steps[i];
+            starts.set(i, starts.dim(i) + (n - 1) * steps[i]);
             v = move(builder, "flip", v, {Ints{i}}, v.shape());
         }
         const std::int64_t step = std::abs(steps[i]);
@@ -237,7 +260,7 @@ Value spread(ProgramBuilder& builder, Value v, const Shape& x, Ints starts, cons
         // Each element as a row of `step`, and the last row's filling taken away again.
         Shape split;
         for (int d = 0; d < rank; ++d) {
-            split.push_back(v.shape()[d]);
+            split.push_back(v.shape().dim(d));
             if (d == i) split.push_back(1);
         }
         Ints none = Shape::filled(rank + 1, 0);
@@ -245,19 +268,19 @@ Value spread(ProgramBuilder& builder, Value v, const Shape& x, Ints starts, cons
         after[i + 1] = step - 1;
         Value rows = pad(move(builder, "reshape", v, {}, split), none, after);
         Shape joined = v.shape();
-        joined[i] = n * step;
+        joined.set(i, n * step);
         rows = move(builder, "reshape", rows, {}, joined);
         Ints cut = Shape::filled(rank, 0);
         cut[i] = 1 - step;
         v = pad(rows, Shape::filled(rank, 0), cut);
     }
     Ints after = Shape::filled(rank, 0);
-    for (int i = 0; i < rank; ++i) after[i] = x[i] - starts[i] - v.shape()[i];
+    for (int i = 0; i < rank; ++i) after.set(i, x.dim(i) - starts.dim(i) - v.shape().dim(i));
     return pad(v, starts, after);
 }
 
 Value build_blit(ProgramBuilder& builder, std::span<const Value> in, const InferArgs& args) {
-    if (in[1].shape().numel() == 0) return in[0];
+    if (in[1].shape().count() == Dim(0)) return in[0];
     const Shape x = in[0].shape();  // a copy: values move while operations are added
     const Ints starts = args.attrs.list(0);
     const Ints steps = args.attrs.list(1);

@@ -35,7 +35,7 @@ TensorSpec infer_pool(const InferArgs& args) {
                                      x.shape.str()),
                          fmt::format("{}", dims), window.str());
     }
-    TensorSpec out{x.dtype, {x.shape[0], x.shape[1]}};
+    TensorSpec out{x.dtype, {x.shape.dim(0), x.shape.dim(1)}};
     for (int d = 0; d < dims; ++d) {
         const std::int64_t before = padding[d];
         const std::int64_t after = padding[dims + d];
@@ -45,12 +45,14 @@ TensorSpec infer_pool(const InferArgs& args) {
                       {"padding", before, 0},
                       {"padding", after, 0}},
                      kMost, d);
-        const std::int64_t whole = x.shape[2 + d] + before + after;
-        if (window[d] > whole) {
-            throw ShapeError(fmt::format("{}: a window of {} does not fit {} elements, padding "
-                                         "included (dimension {}): {}",
-                                         args.op.name, window[d], whole, d, x.shape.str()),
-                             fmt::format("at most {}", whole), fmt::format("{}", window[d]));
+        const Dim whole = x.shape.dim(2 + d) + before + after;
+        if (at_least(whole, window[d]) != Truth::yes) {
+            throw ShapeError(
+                fmt::format("{}: a window of {} {} fit {} elements, padding included (dimension "
+                            "{}): {}",
+                            args.op.name, window[d], whole.is_concrete() ? "does not" : "need not",
+                            whole.str(), d, x.shape.str()),
+                fmt::format("at most {}", whole.str()), fmt::format("{}", window[d]));
         }
         out.shape.push_back((whole - window[d]) / strides[d] + 1);
     }
@@ -126,10 +128,12 @@ TensorSpec infer_interpolate(const InferArgs& args) {
     }
     TensorSpec out = x;
     for (int d = 0; d < dims; ++d) {
-        if (sizes[d] < 0 || sizes[d] > kMost || (sizes[d] > 0 && x.shape[2 + d] == 0)) {
+        const Dim from = x.shape.dim(2 + d);
+        if (sizes[d] < 0 || sizes[d] > kMost ||
+            (sizes[d] > 0 && at_least(from, 1) != Truth::yes)) {
             throw ShapeError(fmt::format("interpolate: {} elements cannot be made of {} (dimension "
                                          "{}): {} to {}",
-                                         sizes[d], x.shape[2 + d], d, x.str(), sizes.str()),
+                                         sizes[d], from.str(), d, x.str(), sizes.str()),
                              "a size", fmt::format("{}", sizes[d]));
         }
         out.shape[2 + d] = sizes[d];
@@ -139,19 +143,23 @@ TensorSpec infer_interpolate(const InferArgs& args) {
 
 Value nearest(ProgramBuilder& builder, const Value& x, int axis, std::int64_t size) {
     const Value at = positions(builder, {size}, 0, i64);
-    const Value from =
-        floor_divide(at * constant_like(at, x.shape()[axis]), constant_like(at, size));
+    const Value taken = number_of(builder, x.shape().dim(axis), i64);
+    const Value from = floor_divide(at * taken, constant_like(at, size));
     return gather(x, from, axis);
 }
 
 Value linear(ProgramBuilder& builder, const Value& x, int axis, std::int64_t size) {
-    const std::int64_t taken = x.shape()[axis];
-    const double ratio = static_cast<double>(taken) / static_cast<double>(size);
-    const Value place = (positions(builder, {size}, 0, f64) + 0.5) * ratio - 0.5;
+    const Dim taken = x.shape().dim(axis);
+    const Value centre = positions(builder, {size}, 0, f64) + 0.5;
+    const Value ratio =
+        taken.is_concrete()
+            ? constant_like(centre, static_cast<double>(taken.value()) / static_cast<double>(size))
+            : number_of(builder, taken, f64) / static_cast<double>(size);
+    const Value place = centre * ratio - 0.5;
     const Value from = maximum(place, constant_like(place, 0));
     const Value below = floor(from);
     const Value first = cast(below, i64);
-    const Value second = minimum(first + constant_like(first, 1), constant_like(first, taken - 1));
+    const Value second = minimum(first + constant_like(first, 1), number_of(builder, taken - 1, i64));
     Shape beside = Shape::filled(x.shape().rank(), 1);
     beside[axis] = size;
     const Value share = reshape(narrowed(from - below, x.dtype()), beside);
@@ -164,7 +172,16 @@ Value build_interpolate(ProgramBuilder& builder, Inputs in, const InferArgs& arg
     const bool by_line = args.attrs.boolean(kLinear);
     Value x = by_line ? widened(in[0]) : in[0];
     for (int d = 0; d < sizes.rank(); ++d) {
-        if (sizes[d] == x.shape()[2 + d]) continue;
+        const Truth stays = equal(x.shape().dim(2 + d), sizes[d]);
+        if (stays == Truth::yes) continue;
+        // Lines through elements would make NaN of infinite ones that stay as they are.
+        if (by_line && stays == Truth::depends) {
+            throw ShapeError(
+                fmt::format("interpolate: along lines, whether {} elements are the {} there are "
+                            "needs a number (dimension {} of {})",
+                            sizes[d], x.shape().dim(2 + d).str(), d, x.spec().str()),
+                "a number", x.shape().dim(2 + d).str());
+        }
         x = by_line ? linear(builder, x, 2 + d, sizes[d]) : nearest(builder, x, 2 + d, sizes[d]);
     }
     return narrowed(x, in[0].dtype());

@@ -11,7 +11,7 @@ namespace lazuli::ops {
 
 void check_runs(const InferArgs& args, std::size_t at) {
     const TensorSpec& runs = *args.inputs[at];
-    if (runs.shape.rank() != 2 || runs.shape[1] != 3) {
+    if (runs.shape.rank() != 2 || runs.shape.dim(1) != Dim(3)) {
         throw ShapeError(fmt::format("{}: runs are [runs, 3] (state, first token, tokens), not {}: "
                                      "{}",
                                      args.op.name, runs.str(), operands_text(args)),

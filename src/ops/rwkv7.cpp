@@ -20,7 +20,8 @@ void check_tokens(const InferArgs& args) {
         throw DTypeError(fmt::format("{}: takes floats and a state of f32: {}", args.op.name,
                                      operands_text(args)));
     }
-    if (x.shape.rank() != 2 || state.shape.rank() != 2 || x.shape[1] != state.shape[1]) {
+    if (x.shape.rank() != 2 || state.shape.rank() != 2 ||
+        equal(x.shape.dim(1), state.shape.dim(1)) != Truth::yes) {
         throw ShapeError(fmt::format("{}: needs [tokens, channels] and [states, channels]: {}",
                                      args.op.name, operands_text(args)),
                          x.shape.str(), state.shape.str());
@@ -30,7 +31,7 @@ void check_tokens(const InferArgs& args) {
 
 /// Column `i` of the runs, as i64: states, first tokens, counts.
 Value column(const Value& runs, int i) {
-    const std::int64_t count = runs.shape()[0];
+    const Dim count = runs.shape().dim(0);
     const Value out = reshape(part_of_axis(runs, 1, i, 1), {count});
     return narrowed(out, i64);
 }
@@ -39,9 +40,9 @@ Value both(const Value& x, const Value& y) { return logical_and(x, y); }
 
 /// Numbers from 0 to below `size`, as they are; others are execution errors, where gather would
 /// count negative ones from the end.
-Value within(ProgramBuilder& builder, const Value& numbers, std::int64_t size) {
+Value within(ProgramBuilder& builder, const Value& numbers, Dim size) {
     const Value low = lt(numbers, constant_like(numbers, 0));
-    const Value outside = select(low, constant_like(numbers, size), numbers);
+    const Value outside = select(low, number_of(builder, size, i64), numbers);
     return gather(positions(builder, {size}, 0, i64), outside, 0);
 }
 
@@ -49,7 +50,7 @@ Value within(ProgramBuilder& builder, const Value& numbers, std::int64_t size) {
 struct Runs {
     Value state, first, count, behind;
 };
-Runs runs_of(ProgramBuilder& builder, const Value& runs, std::int64_t tokens, std::int64_t states) {
+Runs runs_of(ProgramBuilder& builder, const Value& runs, Dim tokens, Dim states) {
     const Value count = within(builder, column(runs, 2), tokens + 1);
     const Value first = within(builder, column(runs, 1), tokens + 1);
     const Value state = within(builder, column(runs, 0), states);
@@ -63,12 +64,13 @@ Value any_of(const Value& x) {
 }
 
 /// Of each token the one before it in its run, or its run's state.
-Value previous(ProgramBuilder& builder, const Value& x, const Value& state, const Value& runs) {
-    const Shape shape = x.shape();
-    const std::int64_t count = runs.shape()[0];
-    if (count == 0) return constant_like(x, 0);
-    const Runs r = runs_of(builder, runs, shape[0], state.shape()[0]);
-    const Value at = positions(builder, {shape[0], count}, 0, i64);
+Value previous(ProgramBuilder& builder, const Value& x, const Value& state, const Value& runs,
+               const InferArgs& args) {
+    const Dim tokens = x.shape().dim(0);
+    const Dim count = runs.shape().dim(0);
+    if (is_empty(args, count)) return constant_like(x, 0);
+    const Runs r = runs_of(builder, runs, tokens, state.shape().dim(0));
+    const Value at = positions(builder, {tokens, count}, 0, i64);
     const Value inside = both(ge(at, r.first), lt(at, r.behind));
     const Value zero = constant_like(at, 0);
     const Value number = sum(select(inside, r.state, zero), 1);
@@ -81,10 +83,10 @@ Value previous(ProgramBuilder& builder, const Value& x, const Value& state, cons
 }
 
 Value shifted(ProgramBuilder& builder, const Value& given, const Value& state, const Value& mix,
-              const Value& runs) {
+              const Value& runs, const InferArgs& args) {
     const Value x = widened(given);
-    if (given.shape()[0] == 0) return x + (x - x) * widened(mix);
-    return x + (previous(builder, x, state, runs) - x) * widened(mix);
+    if (is_empty(args, given.shape().dim(0))) return x + (x - x) * widened(mix);
+    return x + (previous(builder, x, state, runs, args) - x) * widened(mix);
 }
 
 TensorSpec infer_token_shift(const InferArgs& args) {
@@ -98,8 +100,8 @@ TensorSpec infer_token_shift(const InferArgs& args) {
     return {x.dtype, broadcast_shapes("token_shift", x.shape, mix.shape)};
 }
 
-Value build_token_shift(ProgramBuilder& builder, Inputs in, const InferArgs&) {
-    return narrowed(shifted(builder, in[0], in[1], in[2], in[3]), in[0].dtype());
+Value build_token_shift(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
+    return narrowed(shifted(builder, in[0], in[1], in[2], in[3], args), in[0].dtype());
 }
 
 TensorSpec infer_shift_state(const InferArgs& args) {
@@ -107,14 +109,14 @@ TensorSpec infer_shift_state(const InferArgs& args) {
     return *args.inputs[1];
 }
 
-Value build_shift_state(ProgramBuilder& builder, Inputs in, const InferArgs&) {
-    const Shape tokens = in[0].shape();
-    const Shape states = in[1].shape();
-    const std::int64_t count = in[2].shape()[0];
-    if (tokens[0] == 0 || count == 0) return in[1];
-    const Runs r = runs_of(builder, in[2], tokens[0], states[0]);
+Value build_shift_state(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
+    const Dim tokens = in[0].shape().dim(0);
+    const Dim states = in[1].shape().dim(0);
+    const Dim count = in[2].shape().dim(0);
+    if (is_empty(args, tokens) || is_empty(args, count)) return in[1];
+    const Runs r = runs_of(builder, in[2], tokens, states);
     const Value zero = constant_like(r.count, 0);
-    const Value state = positions(builder, {states[0], count}, 0, i64);
+    const Value state = positions(builder, {states, count}, 0, i64);
     const Value its = both(eq(state, r.state), gt(r.count, zero));
     const Value last = r.behind - constant_like(r.count, 1);
     const Value token = gather(in[0], sum(select(its, last, zero), 1), 0);
@@ -133,18 +135,19 @@ TensorSpec infer_channel_mix(const InferArgs& args) {
         }
     }
     if (!broadcasts_to(args.inputs[2]->shape, x.shape) || key.rank() != 2 || value.rank() != 2 ||
-        key[1] != x.shape[1] || value[1] != key[0]) {
+        equal(key.dim(1), x.shape.dim(1)) != Truth::yes ||
+        equal(value.dim(1), key.dim(0)) != Truth::yes) {
         throw ShapeError(fmt::format("channel_mix_v7: needs a mix that broadcasts to the tokens, a "
                                      "key of [hidden, channels] and a value of [made, hidden]: {}",
                                      operands_text(args)),
                          x.shape.str(), key.str());
     }
-    return {x.dtype, {x.shape[0], value[0]}};
+    return {x.dtype, {x.shape.dim(0), value.dim(0)}};
 }
 
-Value build_channel_mix(ProgramBuilder& builder, Inputs in, const InferArgs&) {
+Value build_channel_mix(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     const DType dtype = in[0].dtype();
-    const Value mixed = narrowed(shifted(builder, in[0], in[1], in[2], in[5]), dtype);
+    const Value mixed = narrowed(shifted(builder, in[0], in[1], in[2], in[5], args), dtype);
     const Value hidden = squared_relu(matmul(mixed, permute(in[3], {1, 0})));
     return matmul(hidden, permute(in[4], {1, 0}));
 }
@@ -164,7 +167,7 @@ TensorSpec infer_pack(const InferArgs& args) {
         }
     }
     TensorSpec out{k.dtype, {4}};
-    for (const std::int64_t size : k.shape) out.shape.push_back(size);
+    for (int i = 0; i < k.shape.rank(); ++i) out.shape.push_back(k.shape.dim(i));
     return out;
 }
 
@@ -179,7 +182,7 @@ TensorSpec infer_time_first(const InferArgs& args) {
     const TensorSpec& y = *args.inputs[0];
     bool fits = y.shape.rank() == 3;
     for (std::size_t i = 1; i < 4; ++i) fits = fits && args.inputs[i]->shape == y.shape;
-    if (!fits || !(args.inputs[4]->shape == Shape{y.shape[1], y.shape[2]})) {
+    if (!fits || !(args.inputs[4]->shape == Shape{y.shape.dim(1), y.shape.dim(2)})) {
         throw ShapeError(fmt::format("time_first_v7: needs y, r, k and v of [tokens, heads, size] "
                                      "and r_k of [heads, size]: {}",
                                      operands_text(args)),

@@ -91,10 +91,12 @@ TensorSpec infer_argtopk(const InferArgs& args) {
         throw ArgumentError(fmt::format("argtopk: k {} must be at least 0 (axis {} of {})", k, axis,
                                         args.inputs[0]->str()));
     }
-    if (k > x[axis]) {
-        throw ShapeError(fmt::format("argtopk: k {} is more than the {} elements of axis {} of {}",
-                                     k, x[axis], axis, args.inputs[0]->str()),
-                         fmt::format("0 to {}", x[axis]), fmt::format("{}", k));
+    const Dim size = x.dim(axis);
+    if (at_least(size, k) != Truth::yes) {
+        throw ShapeError(fmt::format("argtopk: k {} {} more than the {} elements of axis {} of {}",
+                                     k, size.is_concrete() ? "is" : "may be", size.str(), axis,
+                                     args.inputs[0]->str()),
+                         fmt::format("0 to {}", size.str()), fmt::format("{}", k));
     }
     TensorSpec out{i64, x};
     out.shape[axis] = k;

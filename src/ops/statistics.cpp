@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/build.h"
 #include "ops/eval.h"
 #include "ops/reduction.h"
 #include "ops/table.h"
-#include "ops/values.h"
 
 namespace lazuli::ops {
 
 namespace {
-
-using Inputs = std::span<const Value>;
 
 // Attributes of every reduction, and of `var` and `std`.
 enum : int { kAxes, kKeepdims, kCorrection };
@@ -26,16 +24,12 @@ TensorSpec infer_same_type(const InferArgs& args) {
 TensorSpec infer_count(const InferArgs& args) { return reduced_spec(args, i64); }
 
 /// How many elements are reduced into one.
-std::int64_t count_of(const InferArgs& args) {
-    std::int64_t count = 1;
+Dim count_of(const InferArgs& args) {
+    Dim count = 1;
     for (const std::int64_t axis : args.attrs.list(kAxes))
-        count *= args.inputs[0]->shape[static_cast<int>(axis)];
+        count = count * args.inputs[0]->shape.dim(static_cast<int>(axis));
     return count;
 }
-
-/// f16 and bf16 are computed in f32: squares and sums of exponentials would leave f16's range.
-Value widened(const Value& x) { return x.dtype() == f16 || x.dtype() == bf16 ? cast(x, f32) : x; }
-Value narrowed(const Value& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
 
 /// Without the axes that were kept for the steps in between.
 Value settled(const Value& x, const InferArgs& args) {
@@ -49,9 +43,13 @@ Value variance(const Value& given, const InferArgs& args) {
     const Value centred = x - mean(x, axes, true);
     const Value squares =
         is_complex(x.dtype()) ? square(real(centred)) + square(imag(centred)) : square(centred);
-    const double divisor =
-        std::max(0.0, static_cast<double>(count_of(args)) - args.attrs.real(kCorrection));
-    return sum(squares, axes, args.attrs.boolean(kKeepdims)) / divisor;
+    const double correction = args.attrs.real(kCorrection);
+    const Value total = sum(squares, axes, args.attrs.boolean(kKeepdims));
+    const Dim count = count_of(args);
+    if (count.is_concrete())
+        return total / std::max(0.0, static_cast<double>(count.value()) - correction);
+    const Value left = number_of(total.builder(), count, f64) - correction;
+    return total / narrowed(maximum(left, constant_like(left, 0)), total.dtype());
 }
 
 Value build_var(ProgramBuilder&, Inputs in, const InferArgs& args) {
@@ -63,7 +61,7 @@ Value build_std(ProgramBuilder&, Inputs in, const InferArgs& args) {
 
 Value build_logsumexp(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     constexpr double inf = std::numeric_limits<double>::infinity();
-    if (count_of(args) == 0 || args.wanted->shape.numel() == 0)
+    if (is_empty(args, count_of(args)) || is_empty(args, args.wanted->shape.count()))
         return builder.constant(-inf, *args.wanted);
     const Axes axes(args.attrs.list(kAxes));
     const Value x = widened(in[0]);

@@ -42,11 +42,11 @@ TensorSpec infer_time_mix(const InferArgs& args) {
     if (r.shape.rank() != 3 || !(args.inputs[kDecay]->shape == r.shape))
         throw wrong("needs r and w of [tokens, heads, size]");
     Shape packed{4};
-    for (const std::int64_t size : r.shape) packed.push_back(size);
+    for (int i = 0; i < r.shape.rank(); ++i) packed.push_back(r.shape.dim(i));
     if (!(args.inputs[kPacked]->shape == packed))
         throw wrong("needs k, v, a and kk packed as [4, tokens, heads, size]");
-    if (state.shape.rank() != 4 || state.shape[1] != r.shape[1] || state.shape[2] != r.shape[2] ||
-        state.shape[3] != r.shape[2])
+    if (state.shape.rank() != 4 ||
+        !(state.shape == Shape{state.shape.dim(0), r.shape.dim(1), r.shape.dim(2), r.shape.dim(2)}))
         throw wrong("needs a state of [states, heads, size, size]");
     check_runs(args, kRuns);
     return bundle_spec(results(args));
