@@ -7,12 +7,12 @@ namespace lazuli::frontend {
 
 std::vector<Tensor> unbundle(const Tensor& bundle, std::span<const TensorSpec> results) {
     static const OpRef op("part");
-    const ops::BundleLayout layout = ops::bundle_layout(results);
+    const std::vector<Dim> offsets = ops::bundle_offsets(results);
     std::vector<Tensor> out;
     for (std::size_t i = 0; i < results.size(); ++i) {
         const Operand whole(bundle);
         Call call(op);
-        call.arg(whole).arg(layout.offsets[i]).arg(results[i].shape).arg(results[i].dtype);
+        call.arg(whole).arg(offsets[i].raw()).arg(results[i].shape).arg(results[i].dtype);
         out.push_back(call.done());
     }
     return out;

@@ -80,6 +80,11 @@ class Cpu final : public HostBackend {
                               !plan::find_contraction(out->steps.pattern.program, step.group);
             out->code.push_back(runs ? cpu::code_of(*step.kernel) : nullptr);
         }
+        // Parts of products too are made now, and not when they are first needed.
+        std::vector<SizeBinding> values;
+        for (std::size_t i = 0; i < out->steps.variables.size(); ++i)
+            values.emplace_back(out->steps.variables[i], out->steps.pattern.sizes[i]);
+        (void)bind(out.get(), values);
         return out;
     }
     std::shared_ptr<const void> bind(const void* prepared,
