@@ -8,85 +8,18 @@
 #include <set>
 
 #include "lazuli/error.h"
-#include "ops/bundle.h"
 #include "optimize/pipeline.h"
 #include "plan/expand.h"
-#include "random.h"
 #include "symbolic_calls.h"
+#include "symbolic_run.h"
 
 namespace lazuli {
 namespace {
 
 using tests::Bindings;
+using tests::Bytes;
 using tests::Call;
-
-using Bytes = std::vector<unsigned char>;
-
-/// Operands of a program, drawn from where the op's tests draw them.
-std::vector<Bytes> draw(const Program& program, const OpDef& def, std::uint64_t seed) {
-    tests::Random random(seed);
-    std::vector<Bytes> out;
-    for (const Param& param : program.params()) {
-        const DType dtype = param.spec.dtype;
-        const std::size_t size = size_of(dtype);
-        Bytes bytes(static_cast<std::size_t>(param.spec.nbytes()));
-        for (std::size_t at = 0; at < bytes.size(); at += size) {
-            const double share = static_cast<double>(random.below(1001)) / 1000;
-            const double value = def.sample.low + share * (def.sample.high - def.sample.low);
-            const Scalar drawn = kind(dtype) >= Kind::floating
-                                     ? Scalar(value)
-                                     : Scalar(static_cast<std::int64_t>(value));
-            store_scalar(drawn.as(dtype), dtype, bytes.data() + at);
-        }
-        out.push_back(std::move(bytes));
-    }
-    return out;
-}
-
-/// What each op's record says, one after the other: the bytes of the results, or what was thrown.
-std::vector<Bytes> run(const Program& program, const std::vector<Bytes>& operands,
-                       std::string& thrown) {
-    std::vector<Bytes> values;
-    std::vector<TensorSpec> specs(program.size());
-    const auto array = [&](ValueRef v) -> HostArray {
-        if (v.is_param()) return {operands[v.index()].data(), &program.params()[v.index()].spec};
-        return {values[v.index()].data(), &specs[v.index()]};
-    };
-    for (std::size_t i = 0; i < program.size(); ++i) {
-        const Operation operation = program.operation(i);
-        specs[i] = operation.spec();
-        std::vector<HostArray> inputs;
-        for (std::size_t k = 0; k < operation.input_count(); ++k)
-            inputs.push_back(array(operation.input(k)));
-        Bytes made(static_cast<std::size_t>(specs[i].nbytes()));
-        const EvalArgs args{operation.def(), operation.attrs(), inputs, &specs[i], made.data()};
-        try {
-            ops::clear_gaps(args);
-            args.op.evaluate(args);
-        } catch (const ExecutionError& error) {
-            thrown = error.what();
-            return {};
-        }
-        values.push_back(std::move(made));
-    }
-    std::vector<Bytes> out;
-    for (const ProgramResult& result : program.results()) {
-        const HostArray from = array(result.value);
-        const auto* data = static_cast<const unsigned char*>(from.data);
-        out.emplace_back(data, data + from.spec->nbytes());
-    }
-    return out;
-}
-
-/// The same without variables that the program does not have.
-Program instance_of(const Program& program, Bindings bindings) {
-    const std::vector<Dim> variables = program.variables();
-    std::erase_if(bindings, [&](const SizeBinding& binding) {
-        return std::ranges::none_of(variables,
-                                    [&](Dim known) { return known.str() == binding.first; });
-    });
-    return program.instantiate(bindings);
-}
+using tests::instance_of;
 
 /// Bodies are run by the runtime, which layers above do not have.
 bool has_bodies(const OpDef& def) {
@@ -163,11 +96,11 @@ TEST(SymbolicExpand, GivesTheBitsOfTheNumbers) {
                 EXPECT_EQ(better.spec(better.results()[i].value), spec);
             }
             if (has_bodies(def)) continue;
-            const std::vector<Bytes> operands = draw(numbers, def, 7);
+            const std::vector<Bytes> operands = tests::draw(numbers, def.sample, 7);
             std::string thrown[3];
-            const auto wanted = run(numbers, operands, thrown[0]);
-            EXPECT_EQ(run(plain, operands, thrown[1]), wanted) << plain.str();
-            EXPECT_EQ(run(better, operands, thrown[2]), wanted) << better.str();
+            const auto wanted = tests::run(numbers, operands, thrown[0]);
+            EXPECT_EQ(tests::run(plain, operands, thrown[1]), wanted) << plain.str();
+            EXPECT_EQ(tests::run(better, operands, thrown[2]), wanted) << better.str();
             EXPECT_EQ(thrown[1], thrown[0]);
             EXPECT_EQ(thrown[2], thrown[0]);
             ++compared;
@@ -184,7 +117,8 @@ TEST(SymbolicExpand, GivesTheBitsOfTheNumbers) {
         "symbolic expansion: {} cases of {} ops, {} times the bits of the numbers, of which {} "
         "times an execution error; {} ops refuse\n",
         built, ops.size(), compared, failing, refused.size());
-    for (const std::string& text : unmoved) fmt::print("  left: {}\n", text);
+    // What may be empty, or moved by more than there are, has no view that serves all sizes.
+    EXPECT_EQ(unmoved, (std::set<std::string>{"diagonal in diagonal", "roll in roll"}));
     EXPECT_GT(ops.size(), 150U);
 }
 
