@@ -96,8 +96,8 @@ void check_diagonals(const InferArgs& args, std::size_t operand, const std::stri
         if (equal(size, other) == Truth::yes) continue;
         throw ShapeError(fmt::format("einsum: '{}' of {}: no diagonal of axes '{}', whose sizes "
                                      "are {} and {}",
-                                     args.attrs.text(0), operands_text(args), labels[i],
-                                     size.str(), other.str()),
+                                     args.attrs.text(0), operands_text(args), labels[i], size.str(),
+                                     other.str()),
                          size.str(), shape.str());
     }
 }
@@ -248,26 +248,20 @@ std::string labels_beside(const std::vector<Term>& terms, std::size_t i, std::si
 struct ProductSize {
     double number = 1;
     Dim variable = 1;
-    /// Whether it is the smaller; ShapeError where that depends.
-    bool is_below(const ProductSize& other) const {
-        if (detail::are_numbers(variable, other.variable)) return number < other.number;
-        const auto scaled = [](const ProductSize& s) {
-            if (s.number > 0x1p50)
-                throw ShapeError("the order of its products needs numbers", "numbers",
-                                 s.variable.str());
-            return s.variable * static_cast<std::int64_t>(s.number);
-        };
-        const Truth below = less(scaled(*this), scaled(other));
-        if (below == Truth::depends) {
-            throw ShapeError(
-                fmt::format("which of its products is the smallest and comes first needs numbers: "
-                            "{} elements or {}",
-                            scaled(*this).str(), scaled(other).str()),
-                "numbers", variable.str());
-        }
-        return below == Truth::yes;
-    }
+    Dim all() const { return variable * static_cast<std::int64_t>(std::min(number, 0x1p50)); }
 };
+
+/// Whether the first is the smaller; ShapeError where that depends.
+bool is_below(const InferArgs& args, const ProductSize& a, const ProductSize& b) {
+    if (detail::are_numbers(a.variable, b.variable)) return a.number < b.number;
+    const Truth below = less(a.all(), b.all());
+    if (below != Truth::depends) return below == Truth::yes;
+    throw ShapeError(
+        fmt::format("einsum: '{}' of {}: which product is the smallest and comes first needs "
+                    "numbers: one of {} elements or one of {}",
+                    args.attrs.text(0), operands_text(args), a.all().str(), b.all().str()),
+        "numbers", a.all().str());
+}
 
 ProductSize product_size(const Subscripts& s, const Term& a, const Term& b,
                          const std::string& wanted) {
@@ -299,7 +293,7 @@ Value build_einsum(ProgramBuilder&, Inputs in, const InferArgs& args) {
             for (std::size_t j = i + 1; j < terms.size(); ++j) {
                 const ProductSize size =
                     product_size(s, terms[i], terms[j], labels_beside(terms, i, j, s.result));
-                if (least && !size.is_below(*least)) continue;
+                if (least && !is_below(args, size, *least)) continue;
                 least = size;
                 pair[0] = i;
                 pair[1] = j;

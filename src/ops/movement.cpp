@@ -283,8 +283,8 @@ TensorSpec infer_slice(const InferArgs& args) {
                                             from.str(), steps.str()));
         }
         if (!numbers) {
-            if (const char* why = why_not_inside(from.dim(i), entry(starts, i), entry(sizes, i),
-                                                 steps[i]))
+            if (const char* why =
+                    why_not_inside(from.dim(i), entry(starts, i), entry(sizes, i), steps[i]))
                 refuse(fmt::format("{} (dimension {})", why, i));
             continue;
         }
@@ -319,7 +319,7 @@ void move_slice(Placement& placement, const Attrs& attrs, const Shape& result) {
         const std::int64_t count = result[i];
         if (const Dim start = entry(starts, i); !start.is_concrete()) {
             const Dim reach = Dim(std::max<std::int64_t>(count - 1, 0)) * steps[i];
-            ranges.push_back(count == 0      ? DimRange{0, 0}
+            ranges.push_back(count == 0     ? DimRange{0, 0}
                              : steps[i] > 0 ? DimRange{start, start + reach + 1}
                                             : DimRange{start + reach, start + 1});
             walked.push_back(count > 1 ? steps[i] : 1);
@@ -390,8 +390,7 @@ void move_pad(Placement& placement, const Attrs& attrs, const Shape&) {
     const Ints before = attrs.list(kBefore);
     const Ints after = attrs.list(kAfter);
     DimRanges amounts;
-    for (int i = 0; i < before.rank(); ++i)
-        amounts.push_back({entry(before, i), entry(after, i)});
+    for (int i = 0; i < before.rank(); ++i) amounts.push_back({entry(before, i), entry(after, i)});
     placement.tracker.pad_by(amounts);
     placement.fill = attrs.scalar(kValue);
 }
@@ -506,15 +505,25 @@ TensorSpec infer_roll(const InferArgs& args) {
     return *args.inputs[0];
 }
 
+/// How far elements move forwards, less than the size.
+Dim roll_shift(std::int64_t given, Dim size) {
+    if (size.is_concrete()) return (given % size.value() + size.value()) % size.value();
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    if (given < -most || given > most || at_least(size, given < 0 ? -given : given) != Truth::yes) {
+        throw ShapeError(fmt::format("roll: by {} along an axis of {} elements, which may be "
+                                     "fewer, needs a number",
+                                     given, size.str()),
+                         "a number", size.str());
+    }
+    return given < 0 ? size + given : Dim(given);
+}
+
 /// Two copies side by side, of which the part is taken that starts where the first element goes.
 void move_roll(Placement& placement, const Attrs& attrs, const Shape& result) {
     const int axis = static_cast<int>(attrs.integer(kRollAxis));
     const Dim size = result.dim(axis);
     if (size == Dim(0)) return;
-    const Dim shift = size.is_concrete()
-                          ? Dim((attrs.integer(kRollShift) % size.value() + size.value()) %
-                                size.value())
-                          : Dim(attrs.integer(kRollShift)) % size;
+    const Dim shift = roll_shift(attrs.integer(kRollShift), size);
     if (shift == Dim(0)) return;
     Dims once;
     Dims twice;

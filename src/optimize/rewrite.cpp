@@ -72,14 +72,27 @@ Value Rewriter::append(Candidate candidate) {
     return made;
 }
 
+std::optional<Value> Rewriter::apply_rule(const Candidate& candidate) {
+    const int depth = depth_++;
+    rule_name_ = {};
+    try {
+        const auto replaced = (*rule_)(*this, candidate);
+        depth_ = depth;
+        return replaced;
+    } catch (const ShapeError&) {
+        // A rule that must know a size as a number, or prove what depends, does not apply where
+        // sizes are expressions.
+        if (program_->variables().empty()) throw;
+        depth_ = depth;
+        return std::nullopt;
+    }
+}
+
 Value Rewriter::emit(OpId op, std::span<const Value> inputs, std::span<const std::uint64_t> words,
                      const TensorSpec& spec) {
     Candidate candidate{op, {inputs.begin(), inputs.end()}, {words.begin(), words.end()}, spec};
     if (depth_ < kMaxDepth && fuel_.left > 0) {
-        ++depth_;
-        rule_name_ = {};
-        const auto replaced = (*rule_)(*this, candidate);
-        --depth_;
+        const auto replaced = apply_rule(candidate);
         if (replaced && fuel_.take(rule_name_.empty() ? candidate.def().name : rule_name_)) {
             if (!(replaced->spec() == spec)) {
                 throw InternalError(std::string("a rule made ") + replaced->spec().str() + " of " +
@@ -99,6 +112,7 @@ Value Rewriter::constant(const Scalar& value, const TensorSpec& spec) {
 }
 
 Program Rewriter::run(const Program& program, const Rule& rule, bool merge_equal) {
+    program_ = &program;
     rule_ = &rule;
     merge_equal_ = merge_equal;
     builder_ = std::make_unique<ProgramBuilder>();

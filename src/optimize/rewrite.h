@@ -75,9 +75,11 @@ class Rewriter {
     std::optional<Scalar> number(const Value& value) const;
 
    private:
+    std::optional<Value> apply_rule(const Candidate& candidate);
     Value append(Candidate candidate);
 
     Fuel& fuel_;
+    const Program* program_ = nullptr;
     const Rule* rule_ = nullptr;
     std::string_view rule_name_;
     bool merge_equal_ = false;

@@ -115,6 +115,74 @@ Truth sign(Interner& in, const Node* d) {
     return always_nonneg(in, opposite, budget) ? Truth::no : Truth::depends;
 }
 
+namespace {
+
+/// Expressions that are not above a factor of a term whose other factors are at least 0, times what
+/// its coefficient leaves: m*(x / c) is at least m/c * (x - c + 1), and -m*(x / c) at least -m/c *
+/// x; -m*min(x, y) is at least -m*x and -m*y, and m*max(x, y) at least m*x and m*y.
+std::vector<std::pair<const Node*, std::int64_t>> lower_factors(Interner& in, const Node* factor,
+                                                                std::int64_t coef) {
+    if (factor->is(Kind::quotient)) {
+        const Node* divisor = (*factor)[1].node;
+        if (!divisor->is_constant() || divisor->value < 1 || coef % divisor->value != 0) return {};
+        const Node* x = (*factor)[0].node;
+        if (coef > 0) x = add(in, x, constant(in, 1 - divisor->value));
+        return {{x, coef / divisor->value}};
+    }
+    if (!factor->is(coef < 0 ? Kind::minimum : Kind::maximum)) return {};
+    std::vector<std::pair<const Node*, std::int64_t>> out;
+    for (const Term& operand : *factor) out.emplace_back(operand.node, coef);
+    return out;
+}
+
+/// Expressions that are not above the term.
+std::vector<const Node*> lower_terms(Interner& in, const Term& term) {
+    Term single{1, term.node};
+    const std::span<const Term> factors = term.node->is(Kind::product)
+                                              ? std::span(term.node->begin(), term.node->end())
+                                              : std::span<const Term>(&single, 1);
+    std::vector<const Node*> out;
+    for (const Term& found : factors) {
+        const Node* rest = constant(in, 1);
+        for (const Term& other : factors) {
+            if (&other != &found) rest = multiply(in, rest, other.node);
+        }
+        if (rest->bounds.low < 0) continue;
+        for (const auto& [low, coef] : lower_factors(in, found.node, term.coef))
+            out.push_back(scale(in, multiply(in, low, rest), coef));
+        if (!out.empty()) break;
+    }
+    return out;
+}
+
+/// Whether d >= 0 everywhere, by what its terms are at least. `budget` bounds the search.
+bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
+    Term single{};
+    for (const Term& term : terms_of(d, single)) {
+        const std::vector<const Node*> lower = lower_terms(in, term);
+        if (lower.empty()) continue;
+        for (const Node* low : lower) {
+            if (--budget < 0) return false;
+            const Node* next = add(in, add(in, d, term.node, -term.coef), low);
+            if (sign(in, next) == Truth::yes || is_nonneg_by_terms(in, next, budget)) return true;
+        }
+        return false;
+    }
+    return false;
+}
+
+}  // namespace
+
+Truth sign_of_size(Interner& in, const Node* d) {
+    const Truth known = sign(in, d);
+    if (known != Truth::depends) return known;
+    int budget = kBudget;
+    if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
+    budget = kBudget;
+    const Node* opposite = add(in, constant(in, -1), d, -1);
+    return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+}
+
 const Node* nonneg(Interner& in, const Node* d) {
     const Truth known = sign(in, d);
     if (known != Truth::depends) return constant(in, known == Truth::yes ? 1 : 0);

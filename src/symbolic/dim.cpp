@@ -177,7 +177,7 @@ Dim larger(Dim a, Dim b) {
 
 Truth not_below(Dim a, Dim b) {
     const Guard guard(dims());
-    return symbolic::sign(dims(), symbolic::add(dims(), in_dims(a), in_dims(b), -1));
+    return symbolic::sign_of_size(dims(), symbolic::add(dims(), in_dims(a), in_dims(b), -1));
 }
 
 }  // namespace detail

@@ -329,7 +329,7 @@ Dim ShapeTracker::size_needed() const {
     for (std::size_t i = 0; i < view.shape.size(); ++i) {
         const DimRange range = views::valid_range(view, i);
         if (sure(at_least(range.begin, range.end))) return 0;
-        last = last + max(view.strides[i] * range.begin, view.strides[i] * (range.end - 1));
+        last = last + views::reach(range, view.strides[i]).second;
     }
     return last + 1;
 }

@@ -81,6 +81,15 @@ DimRange valid_range(const View& view, std::size_t dimension) {
     return view.mask.empty() ? DimRange{0, view.shape[dimension]} : view.mask[dimension];
 }
 
+std::pair<Dim, Dim> reach(const DimRange& range, Dim stride) {
+    const Dim first = range.begin * stride;
+    const Dim last = (range.end - 1) * stride;
+    // The sign of a stride is easier to tell than which of two products is the larger.
+    if (sure(at_least(stride, 0))) return {first, last};
+    if (sure(at_least(0, stride))) return {last, first};
+    return {min(first, last), max(first, last)};
+}
+
 DimRange intersect(const DimRange& a, const DimRange& b) {
     return {max(a.begin, b.begin), min(a.end, b.end)};
 }
@@ -99,10 +108,9 @@ void ensure_fits(const char* op, const View& view, std::span<const Dim> base) {
                                             text(view.shape)));
         }
         if (sure(equal(range.begin, range.end))) return;  // no position is valid
-        const Dim first = range.begin * view.strides[i];
-        const Dim last = (range.end - 1) * view.strides[i];
-        low = low + min(first, last);
-        high = high + max(first, last);
+        const auto [least, most] = reach(range, view.strides[i]);
+        low = low + least;
+        high = high + most;
     }
     if (sure(at_least(low, 0)) && sure(less(high, elements))) return;
     throw ShapeError(fmt::format("{}: {} with strides {} from {} reaches {} to {}, outside {}", op,

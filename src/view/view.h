@@ -14,6 +14,9 @@ void make_contiguous(View& view, std::span<const Dim> shape);
 void hide_all(View& view);
 /// Whether no position is valid.
 bool hides_all(const View& view);
+/// What the positions of a range add to the index, first the least and then the most. Ranges of
+/// expressions count as ones that have a position: where none is valid, none is read.
+std::pair<Dim, Dim> reach(const DimRange& range, Dim stride);
 /// The valid positions of a dimension.
 DimRange valid_range(const View& view, std::size_t dimension);
 DimRange intersect(const DimRange& a, const DimRange& b);
