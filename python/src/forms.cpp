@@ -18,6 +18,9 @@ Tensor first(const Function& self, Objects o) { return to_tensor({self.name, "x"
 
 Asker asker(const Function& self, std::size_t i) { return {self.name, self.params[i].name}; }
 
+/// All elements as one axis.
+Tensor flat(const Tensor& x) { return x.reshape(Shape{x.shape().count()}); }
+
 std::vector<Tensor> several(const Function& self, PyObject* object) {
     const nb::object list = to_list({self.name, "arrays"}, object);
     std::vector<Tensor> out;
@@ -74,7 +77,7 @@ PyObject* expand_dims(const Function& self, Objects o) {
     int next = 0;
     for (int i = 0; i < x.rank() + at.rank(); ++i) {
         const bool is_new = std::find(at.begin(), at.end(), i) != at.end();
-        shape.push_back(is_new ? 1 : x.shape()[next++]);
+        shape.push_back(is_new ? Dim(1) : x.shape().dim(next++));
     }
     return wrap(x.reshape(shape));
 }
@@ -85,13 +88,13 @@ PyObject* squeeze(const Function& self, Objects o) {
 
 PyObject* ravel(const Function& self, Objects o) {
     const Tensor x = first(self, o);
-    return wrap(x.reshape({x.numel()}));
+    return wrap(flat(x));
 }
 
 PyObject* concatenate(const Function& self, Objects o) {
     std::vector<Tensor> tensors = several(self, o[0]);
     if (o[1] != Py_None) return wrap(concat(tensors, to_integer(asker(self, 1), o[1])));
-    for (Tensor& x : tensors) x = x.reshape({x.numel()});
+    for (Tensor& x : tensors) x = flat(x);
     return wrap(concat(tensors, 0));
 }
 
@@ -206,7 +209,7 @@ PyObject* roll(const Function& self, Objects o) {
     const Ints shifts = to_ints(asker(self, 1), o[1]);
     if (o[2] == Py_None) {
         const Shape shape = x.shape();
-        x = x.reshape({x.numel()});
+        x = flat(x);
         for (const std::int64_t shift : shifts) x = x.roll(shift, 0);
         return wrap(x.reshape(shape));
     }
@@ -227,14 +230,14 @@ PyObject* repeat(const Function& self, Objects o) {
             fmt::format("repeat: the count {} must be at least 0 (all elements of "
                         "{})",
                         count, x.shape().str()));
-    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).repeat(count, 0));
+    if (o[2] == Py_None) return wrap(flat(x).repeat(count, 0));
     return wrap(x.repeat(count, to_integer(asker(self, 2), o[2])));
 }
 
 PyObject* take(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const Tensor indices = to_tensor(asker(self, 1), o[1]);
-    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).gather(indices, 0));
+    if (o[2] == Py_None) return wrap(flat(x).gather(indices, 0));
     return wrap(x.gather(indices, to_integer(asker(self, 2), o[2])));
 }
 
@@ -244,7 +247,7 @@ PyObject* tile(const Function& self, Objects o) {
     // The shorter of the two is filled up with ones at the front.
     const auto fill = [](const Shape& s, int rank) {
         Shape out = Shape::filled(rank - s.rank(), 1);
-        for (const std::int64_t size : s) out.push_back(size);
+        for (int i = 0; i < s.rank(); ++i) out.push_back(s.dim(i));
         return out;
     };
     const int rank = std::max(x.rank(), reps.rank());
