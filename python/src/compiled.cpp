@@ -127,9 +127,9 @@ class Compiled {
     }
 
     nb::object call(const nb::args& args, const nb::kwargs& more) const {
-        Tensors tensors = arguments_.of(args, more);
         Tensors made;
         try {
+            Tensors tensors = arguments_.of(args, more);
             const nb::gil_scoped_release released;
             made = function_.call(std::move(tensors));
         } catch (const ShapeError& e) {
@@ -247,7 +247,7 @@ void bind_compiled(nb::module_& m) {
         [](const nb::object& function, const nb::args& specs, const nb::kwargs& named) {
             if (PyCallable_Check(function.ptr()) == 0)
                 refuse({"compile", "function"}, "a function", function.ptr());
-            return std::make_unique<Compiled>(function, specs, named);
+            return new Compiled(function, specs, named);  // nanobind owns it
         },
         nb::arg("function"), nb::arg("specs"), nb::arg("named"),
         "Records a function and plans it for all sizes at once. There is a spec for each argument: "

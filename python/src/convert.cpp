@@ -174,7 +174,7 @@ PyObject* number_object(const Scalar& value) {
 }
 
 bool is_operand(PyObject* object) {
-    if (is_tensor(object) || find_number(object)) return true;
+    if (is_tensor(object) || find_number(object) || nb::isinstance<Dim>(object)) return true;
     if (PyList_Check(object) || PyTuple_Check(object)) return true;
     if (PyUnicode_Check(object) || object == Py_None || PyType_Check(object)) return false;
     return PyObject_CheckBuffer(object) != 0 || PyObject_HasAttrString(object, "__dlpack__") != 0 ||

@@ -118,23 +118,26 @@ PyObject* split(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const int axis =
         static_cast<int>(ensure_axis(self.name, to_integer(asker(self, 2), o[2]), x.shape()));
-    const std::int64_t size = x.shape()[axis];
-    std::vector<std::int64_t> bounds{0};
+    const Dim size = x.shape().dim(axis);
+    std::vector<Dim> bounds{0};
     if (PyIndex_Check(o[1]) != 0) {
         const std::int64_t parts = to_integer(asker(self, 1), o[1]);
-        if (parts < 1 || size % parts != 0)
+        if (parts < 1 || equal(size % parts, 0) != Truth::yes)
             throw ArgumentError(fmt::format("split: axis {} of {} is not {} equal parts", axis,
                                             x.shape().str(), parts));
-        for (std::int64_t i = 1; i <= parts; ++i) bounds.push_back(i * (size / parts));
+        for (std::int64_t i = 1; i <= parts; ++i) bounds.push_back(Dim(i) * (size / parts));
     } else {
-        for (const std::int64_t at : to_ints(asker(self, 1), o[1]))
-            bounds.push_back(std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size));
+        const Ints at = to_ints(asker(self, 1), o[1]);
+        for (int i = 0; i < at.rank(); ++i) {
+            const Dim from_front = less(at.dim(i), 0) == Truth::yes ? at.dim(i) + size : at.dim(i);
+            bounds.push_back(max(Dim(0), min(from_front, size)));
+        }
         bounds.push_back(size);
     }
     std::vector<Tensor> parts;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
         std::vector<Index> index(static_cast<std::size_t>(axis), Index(Slice{}));
-        index.emplace_back(Slice{bounds[i], bounds[i + 1], {}});
+        index.emplace_back(Slice{bounds[i].raw(), bounds[i + 1].raw(), {}});
         parts.push_back(at(x, index));
     }
     return list_of(std::move(parts));
