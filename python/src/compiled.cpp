@@ -127,9 +127,14 @@ class Compiled {
     }
 
     nb::object call(const nb::args& args, const nb::kwargs& more) const {
+        Tensors tensors;
+        try {
+            tensors = arguments_.of(args, more);
+        } catch (const ArgumentError& e) {
+            throw ArgumentError(fmt::format("{}: {}", name_, e.what()));
+        }
         Tensors made;
         try {
-            Tensors tensors = arguments_.of(args, more);
             const nb::gil_scoped_release released;
             made = function_.call(std::move(tensors));
         } catch (const ShapeError& e) {

@@ -90,7 +90,7 @@ def test_shapes_are_tuples_of_numbers_and_sizes():
     assert (x.T.shape, x.sum(1).shape, x.reshape(-1, T).shape) == ((T, 3, B), (B, T), (3 * B, T))
     assert x.reshape(B * 3, T).shape == (3 * B, T) and x.ravel().shape == (3 * B * T,)
     assert x[0].shape == (3, T) and x[:, :2, -1].shape == (B, 2) and x[:, None].shape == (B, 1, 3, T)
-    assert x[..., : T // 2 + 1].shape == (B, 3, T // 2 + 1)
+    assert x[..., : lz.Dim.min(T, 7)].shape == x[..., :7].shape == (B, 3, lz.Dim.min(T, 7))
     assert x[:, 1:2].squeeze(1).shape == (B, T) and x.expand_dims(0).shape == (1, B, 3, T)
     assert [part.shape for part in lz.split(lz.ones((B, 6 * T)), 3, 1)] == [(B, 2 * T)] * 3
     assert lz.zeros((B, 2)).shape == lz.full((B, 2), 2.5).shape == lz.rand((B, 2)).shape == lz.iota((B, 2)).shape == (B, 2)
@@ -129,7 +129,7 @@ WAYS = {
     "filled": (lambda x: lz.zeros(x.shape) + x + lz.full((x.shape[0], 1), 2.5) + lz.arange(x.shape[1]), [(B, T)]),
     "a mask": (lambda x: lz.where(lz.tri(x.shape[1]) > 0, x.T @ x, -1e9).softmax() @ lz.eye(x.shape[1]), [(B, T)]),
     "joined": (lambda x: lz.concatenate([x.reshape(-1), x.ravel(), lz.arange(3, 3 + x.shape[0], dtype="float32")]), [(B, T)]),
-    "parts": (lambda x: lz.split(x, 2, 1) + lz.split(x, [2, -2], 1), [(B, 4 * T)]),
+    "parts": (lambda x: lz.split(x, 2, 1) + lz.split(x, [1, -1], 1), [(B, 4 * T)]),
 }
 
 
@@ -218,7 +218,7 @@ def test_sizes_that_do_not_fit_are_named():
         f(ones(4, 3), np.ones((4, 3)))
     with pytest.raises(lz.ArgumentError, match="it has no value"):
         f(lz.placeholder("f32", (B, 3)), ones(4, 3))
-    with pytest.raises(lz.ArgumentError, match="no argument's size says what py_t is"):
+    with pytest.raises(lz.ArgumentError, match="no argument's size says what py_b is"):
         lz.compile(lambda x: x, lz.placeholder("f32", (B * T,)))
     assert f(ones(4, 3), ones(4, 3)).tolist() == [[2.0] * 3] * 4
 
@@ -253,25 +253,29 @@ def test_captured_tensors_are_kept():
 
 def test_a_cache_grows_step_by_step():
     slots, width = 16, 4
+    b = lz.dim("py_lanes", 1, 8)
 
     def step(cache, x, position):
-        cache = lz.dynamic_update_slice(cache, x, lz.stack([position, lz.array(0, dtype="int64")]))
-        seen = lz.iota((slots,)) <= position
-        weights = lz.where(seen, (cache @ x.T).reshape(slots), -np.inf).softmax()
-        return cache, weights @ cache
+        zero = lz.array(0, dtype="int64")
+        cache = lz.dynamic_update_slice(cache, x, lz.stack([zero, position, zero]))
+        scores = x @ cache.swapaxes(1, 2)
+        return cache, lz.where(lz.iota((slots,)) <= position, scores, -np.inf).softmax() @ cache
 
-    grown = lz.compile(step, lz.placeholder("f32", (slots, width)), lz.placeholder("f32", (1, width)), lz.placeholder("int64", ()))
-    seen = lz.compile(lambda cache, x: ((cache @ x.T).T.softmax() @ cache).reshape(width),
-                      lz.placeholder("f32", (B, width)), lz.placeholder("f32", (1, width)))
-    tokens = noise(slots, width)
-    cache = lz.zeros((slots, width))
+    decode = lz.compile(step, lz.placeholder("f32", (b, slots, width)), lz.placeholder("f32", (b, 1, width)), lz.placeholder("int64", ()))
+    # The same without places to come: the length varies instead.
+    whole = lz.compile(lambda cache, x: (x @ cache.swapaxes(1, 2)).softmax() @ cache,
+                       lz.placeholder("f32", (b, B, width)), lz.placeholder("f32", (b, 1, width)))
     before = lz.cache_stats()
-    for i in range(slots):
-        cache, out = grown(cache, tokens[i : i + 1], np.int64(i))
-        wanted = seen(cache[: i + 1], tokens[i : i + 1])
-        np.testing.assert_allclose(out.numpy(), wanted.numpy(), rtol=2e-6, atol=2e-6)
-    np.testing.assert_array_equal(cache.numpy(), tokens)
-    assert made_since(before, "open_plans", "own_plans") == (2, 0)
+    for lanes in (1, 3):
+        tokens = noise(lanes, slots, width)
+        cache = lz.zeros((lanes, slots, width))
+        for i in range(slots):
+            token = tokens[:, i : i + 1]
+            cache, out = decode(cache, token, np.int64(i))
+            np.testing.assert_allclose(out.numpy(), whole(cache[:, : i + 1], token).numpy(), rtol=2e-6, atol=2e-6)
+        np.testing.assert_array_equal(cache.numpy(), tokens)
+    assert made_since(before, "open_plans", "bindings", "own_plans") == (2, 2 + 2 * slots, 0)
+    assert len(decode.bindings_seen()) == 2 and len(whole.bindings_seen()) == 2 * slots
 
 
 def test_programs():
