@@ -23,8 +23,8 @@ Device device_of(const Make& make) {
 }
 
 void check_sizes(std::string_view op, const Shape& shape) {
-    for (const std::int64_t dim : shape) {
-        if (dim < 0)
+    for (int i = 0; i < shape.rank(); ++i) {
+        if (shape.dim(i).bounds().low < 0)
             throw ShapeError(fmt::format("{}: negative size in {}", op, shape.str()), "sizes >= 0",
                              shape.str());
     }
@@ -60,7 +60,7 @@ Tensor full(Shape shape, Scalar value, Make make) {
     check_holds("full", dtype, value);
     const Scalar element = value.as(dtype);
     TensorSpec spec{dtype, std::move(shape)};
-    (void)spec.nbytes();
+    if (spec.shape.is_concrete()) (void)spec.nbytes();  // throws where it is too large
     if (!is_constant_class(element)) {
         Tensor one = frontend::make_scalar(element, dtype, device_of(make));
         return spec.shape.rank() == 0 ? one : broadcast_to(std::move(one), spec.shape);

@@ -143,6 +143,40 @@ class Indexer {
         if (dots == 0) fill();
     }
 
+    /// What is taken of a dimension whose size is an expression.
+    void take_open(const Plain& plain, Dim size, int d, bool arrays, Ints& starts, Ints& stops,
+                   Ints& steps, Shape& shape) const {
+        constexpr std::int64_t kEnd = INT64_MAX;
+        std::int64_t first = 0;
+        std::int64_t end = kEnd;
+        std::int64_t step = 1;
+        if (const auto* one = std::get_if<std::int64_t>(&plain.what)) {
+            constexpr std::int64_t kFar = std::int64_t{1} << 60;  // no size is as large
+            const bool inside = *one < -kFar || *one > kFar ? false
+                                : *one < 0                  ? at_least(size, -*one) == Truth::yes
+                                                            : less(*one, size) == Truth::yes;
+            if (!inside)
+                fail(fmt::format("position {} may be outside dimension {} of size {}", *one, d,
+                                 size.str()));
+            if (arrays)
+                fail(fmt::format("a position beside arrays in dimension {} of size {}", d,
+                                 size.str()));
+            first = *one;
+            end = *one == -1 ? kEnd : *one + 1;
+        } else if (const auto* range = std::get_if<Slice>(&plain.what)) {
+            step = range->step.value_or(1);
+            if (step == 0) fail(fmt::format("step 0 along dimension {}", d));
+            first = range->start.value_or(step > 0 ? 0 : kEnd);
+            end = range->stop.value_or(step > 0 ? kEnd : INT64_MIN);
+            shape.push_back(-1);
+        } else {
+            shape.push_back(size);
+        }
+        starts.push_back(first);
+        stops.push_back(end);
+        steps.push_back(step);
+    }
+
     /// Ranges, single positions and new axes. Beside arrays a single position is an array too.
     Tensor take_ranges(bool arrays) {
         Ints starts;
@@ -153,6 +187,11 @@ class Indexer {
         for (Plain& plain : plain_) {
             if (std::holds_alternative<NewAxis>(plain.what)) {
                 shape.push_back(1);
+                continue;
+            }
+            if (const Dim open = tensor_.shape().dim(d); !open.is_concrete()) {
+                take_open(plain, open, d, arrays, starts, stops, steps, shape);
+                ++d;
                 continue;
             }
             const std::int64_t size = tensor_.shape()[d];
@@ -193,7 +232,7 @@ class Indexer {
         for (const Plain& plain : plain_) {
             const bool added = std::holds_alternative<NewAxis>(plain.what);
             if (!std::holds_alternative<std::int64_t>(plain.what)) {
-                if (!added) shape[to] = part.shape()[from];
+                if (!added) shape.set(to, part.shape().dim(from));
                 ++to;
             }
             if (!added) ++from;

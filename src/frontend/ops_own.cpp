@@ -26,6 +26,38 @@ const Shape& shape_of(std::string_view op, const Operand& x) {
     return static_cast<const ir::Node*>(x.node())->spec.shape;
 }
 
+/// Some positions of a dimension, where its size or the ends are expressions.
+struct OpenRange {
+    Dim start;
+    Dim count;
+};
+
+/// The same rule as for numbers: negative positions count from the end, then all is cut to the
+/// ends. `start` and `stop` are slots of lists.
+OpenRange open_range(Dim size, std::int64_t start, std::int64_t stop, std::int64_t step) {
+    const Dim low = step > 0 ? 0 : -1;
+    const Dim high = step > 0 ? size : size - 1;
+    const auto position = [&](std::int64_t raw) {
+        // No size is as large: positions beyond mean the ends.
+        constexpr std::int64_t kFar = std::int64_t{1} << 60;
+        const bool is_number = !detail::is_expression(raw);
+        if (is_number && raw <= -kFar) return low;
+        if (is_number && raw >= kFar) return high;
+        const Dim given = Dim::from_raw(raw);
+        const Truth counts_from_front = at_least(given, 0);
+        if (counts_from_front == Truth::depends) {
+            throw ArgumentError(fmt::format("slice: the position {} may be negative", given.str()));
+        }
+        const Dim from_front = counts_from_front == Truth::yes ? given : given + size;
+        return min(max(from_front, low), high);
+    };
+    const Dim first = position(start);
+    const Dim end = position(stop);
+    const Dim span = max(step > 0 ? end - first : first - end, 0);
+    const std::int64_t stride = step > 0 ? step : -step;
+    return {first, (span + (stride - 1)) / stride};
+}
+
 }  // namespace
 
 Tensor slice(const Operand& x, const Ints& starts, const Ints& stops, const Ints& steps) {
@@ -47,12 +79,20 @@ Tensor slice(const Operand& x, const Ints& starts, const Ints& stops, const Ints
         *words++ = static_cast<std::uint64_t>(rank);
     }
     for (int i = 0; i < rank; ++i) {
-        const std::int64_t size = shape[i];
         const std::int64_t step = steps.empty() ? 1 : steps[i];
         if (step == 0) {
             throw ArgumentError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
                                             shape.str(), steps.str()));
         }
+        if (!shape.dim(i).is_concrete() || detail::is_expression(starts.raw()[i]) ||
+            detail::is_expression(stops.raw()[i])) {
+            const OpenRange range = open_range(shape.dim(i), starts.raw()[i], stops.raw()[i], step);
+            list[0][i] = static_cast<std::uint64_t>(range.start.raw());
+            list[1][i] = static_cast<std::uint64_t>(range.count.raw());
+            list[2][i] = static_cast<std::uint64_t>(step);
+            continue;
+        }
+        const std::int64_t size = shape[i];
         const std::int64_t low = step > 0 ? 0 : -1;
         const std::int64_t high = step > 0 ? size : size - 1;
         const auto position = [&](std::int64_t p) {
@@ -80,8 +120,8 @@ Tensor pad(const Operand& x, const Ints& before, const Ints& after, Scalar value
     static const OpRef op("pad");
     Call call(op);
     call.arg(x);
-    call.words().ints(before.dims());
-    call.words().ints(after.dims());
+    call.words().ints(before.raw());
+    call.words().ints(after.raw());
     call.words().scalar(value);
     return call.done();
 }
@@ -270,12 +310,13 @@ Tensor Tensor::squeeze(Axes axes) const {
     Shape left;
     for (int i = 0; i < rank(); ++i) {
         const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
-        if (named && axes.given && shape()[i] != 1) {
+        const Dim size = shape().dim(i);
+        if (named && axes.given && size != Dim(1)) {
             throw ShapeError(fmt::format("squeeze: axis {} of {} has size {}, not 1", i,
-                                         shape().str(), shape()[i]),
-                             "1", fmt::format("{}", shape()[i]));
+                                         shape().str(), size.str()),
+                             "1", size.str());
         }
-        if (!named || shape()[i] != 1) left.push_back(shape()[i]);
+        if (!named || size != Dim(1)) left.push_back(size);
     }
     return reshape(left);
 }
@@ -298,9 +339,9 @@ Tensor Tensor::flatten(Axis first, Axis last) const {
     Shape joined;
     for (int i = 0; i < rank(); ++i) {
         if (i > from && i <= to) {
-            joined[joined.rank() - 1] *= shape()[i];
+            joined.set(joined.rank() - 1, joined.dim(joined.rank() - 1) * shape().dim(i));
         } else {
-            joined.push_back(shape()[i]);
+            joined.push_back(shape().dim(i));
         }
     }
     return reshape(joined);
