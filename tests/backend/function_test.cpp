@@ -35,7 +35,7 @@ class Functions : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::Values("reference", "interpreter", "cpu"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& param) { return std::string(param.param); });
 
 /// Numbers between -1 and 1 that no other seed has.
 Tensor noise(const Shape& shape, std::uint64_t seed) {
