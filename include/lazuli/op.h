@@ -81,8 +81,10 @@ class Attrs {
     Attrs(const OpDef& def, std::span<const std::uint64_t> words) : def_(&def), words_(words) {}
     /// Attribute `index` as a truth value.
     bool boolean(int index) const { return *word(index) != 0; }
-    /// Attribute `index` as an integer.
-    std::int64_t integer(int index) const { return static_cast<std::int64_t>(*word(index)); }
+    /// Attribute `index` as an integer; ShapeError where it is a size that is no number.
+    std::int64_t integer(int index) const {
+        return detail::read_slot(static_cast<std::int64_t>(*word(index)));
+    }
     /// Attribute `index`, an integer, as a size: it may be an expression. ArgumentError for a
     /// number that is no size.
     Dim size(int index) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lazuli/error.h"
 #include "symbolic/build.h"
 #include "symbolic/interval.h"
 
@@ -171,16 +172,42 @@ bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
     return false;
 }
 
+/// So many times a sum that each coefficient can be divided by the divisors in its term: bounds of
+/// quotients are whole then.
+const Node* without_fractions(Interner& in, const Node* d) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 20;
+    std::int64_t times = 1;
+    const auto count = [&](const Node* node, std::int64_t coef) {
+        if (!node->is(Kind::quotient) || !(*node)[1].node->is_constant()) return;
+        const std::int64_t divisor = (*node)[1].node->value;
+        if (divisor < 1 || divisor > kMost) return;
+        const std::int64_t needed = divisor / std::gcd(divisor, coef);
+        if (times < kMost) times = std::lcm(times, needed);
+    };
+    Term single{};
+    for (const Term& term : terms_of(d, single)) {
+        count(term.node, term.coef);
+        if (!term.node->is(Kind::product)) continue;
+        for (const Term& factor : *term.node) count(factor.node, term.coef);
+    }
+    return is_finite(d->bounds) && times < kMost ? scale(in, d, times) : d;
+}
+
 }  // namespace
 
 Truth sign_of_size(Interner& in, const Node* d) {
     const Truth known = sign(in, d);
     if (known != Truth::depends) return known;
-    int budget = kBudget;
-    if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
-    budget = kBudget;
-    const Node* opposite = add(in, constant(in, -1), d, -1);
-    return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+    try {
+        d = without_fractions(in, d);
+        int budget = kBudget;
+        if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
+        budget = kBudget;
+        const Node* opposite = add(in, constant(in, -1), d, -1);
+        return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+    } catch (const Error&) {  // a number on the way leaves 64 bits: not found out
+        return Truth::depends;
+    }
 }
 
 const Node* nonneg(Interner& in, const Node* d) {
