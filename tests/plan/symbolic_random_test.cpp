@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "lazuli/error.h"
@@ -144,11 +145,12 @@ class Drawn {
 };
 
 TEST(SymbolicRandom, ViewsOfViewsGiveTheBitsOfTheNumbers) {
-    constexpr int kPrograms = 600;
+    const char* is_long = std::getenv("LAZULI_LONG");
+    const std::uint64_t programs = is_long != nullptr && *is_long == '1' ? 40000 : 600;
     int operations = 0;
     int left = 0;
     std::map<std::string_view, int> which;
-    for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    for (std::uint64_t seed = 0; seed < programs; ++seed) {
         const Program program = Drawn(seed).build();
         SCOPED_TRACE(fmt::format("seed {}\n{}", seed, program.str()));
         program.verify();
@@ -175,7 +177,7 @@ TEST(SymbolicRandom, ViewsOfViewsGiveTheBitsOfTheNumbers) {
             ASSERT_EQ(thrown, "");
         }
     }
-    fmt::print("{} programs of {} operations; {} movements have no view\n", kPrograms, operations,
+    fmt::print("{} programs of {} operations; {} movements have no view\n", programs, operations,
                left);
     for (const auto& [name, count] : which) fmt::print("  {}: {}\n", name, count);
 }
