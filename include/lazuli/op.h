@@ -33,11 +33,11 @@ using OpId = std::uint16_t;
 /// What an attribute holds.
 enum class AttrKind : std::uint8_t {
     boolean,  ///< true or false.
-    integer,  ///< A 64-bit integer.
+    integer,  ///< A 64-bit integer, or a size that is an expression.
     real,     ///< A double.
     scalar,   ///< A number of any kind.
     axes,     ///< A list of axes, each from 0 to 63.
-    ints,     ///< A list of 64-bit integers.
+    ints,     ///< A list of 64-bit integers, or of sizes.
     text,     ///< A short name.
     choice,   ///< One of a fixed list of names.
     view,     ///< Where the elements come from, as a tracker whose shape is the result's.
