@@ -115,7 +115,7 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 }
 
 bool reshape_strided(StridedView& view, const Attrs&, const Shape& wanted) {
-    if (wanted.rank() > Shape::kInline || !wanted.is_concrete()) return false;
+    if (wanted.rank() > Shape::kInline) return false;
     std::int64_t before = 1;
     for (int i = view.shape.rank() - 1; i >= 0; --i) {
         const std::int64_t size = view.shape[i];
@@ -235,7 +235,7 @@ void move_broadcast(Placement& placement, const Attrs&, const Shape& result) {
 
 bool broadcast_strided(StridedView& view, const Attrs&, const Shape& wanted) {
     const int lead = wanted.rank() - view.shape.rank();
-    if (wanted.rank() > Shape::kInline || lead < 0 || !wanted.is_concrete()) return false;
+    if (wanted.rank() > Shape::kInline || lead < 0) return false;
     for (int i = wanted.rank() - 1; i >= 0; --i) {
         const bool repeats = i < lead || view.shape[i - lead] != wanted[i];
         if (repeats && ((i >= lead && view.shape[i - lead] != 1) || wanted[i] < 0)) return false;
