@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Ints = int | Sequence[int]
+Ints = int | Dim | Sequence[int | Dim]
 DTypeLike = Any
 ArrayLike = Any
 
@@ -30,7 +30,7 @@ pi: float
 PARAMETERS = {
     "x": "ArrayLike", "a": "ArrayLike", "b": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
     "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
-    "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int",
+    "name": "str", "low": "int", "high": "int", "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int",
 }
 # What functions give that give no tensor.
 RESULTS = {
@@ -38,16 +38,26 @@ RESULTS = {
     "cache_stats": "dict[str, Any]", "memory_stats": "dict[str, int]", "graph_stats": "dict[str, int]", "clear_caches": "None",
     "qr": "Any", "svd": "Any", "eigh": "tuple[Tensor, Tensor]", "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
     "synchronize": "None", "is_ready": "bool", "wait": "None", "set_memory_limit": "int", "set_cache_limit": "int", "reset_peak_memory": "None",
-    "set_stream_limits": "None",
+    "set_stream_limits": "None", "dim": "Dim", "any_dim": "Dim",
 }
 PROPERTIES = {
-    "shape": "tuple[int, ...]", "dtype": "dtype", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int", "device": "str",
+    "shape": "tuple[Any, ...]", "dtype": "dtype", "ndim": "int", "size": "Any", "itemsize": "int", "nbytes": "int", "device": "str",
     "op": "str", "is_materialized": "bool", "T": "Tensor", "name": "str", "short_name": "str", "kind": "str", "doc": "str", "edge": "str",
     "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "sample": "tuple[float, float]",
     "attributes": "list[tuple[str, str]]", "dtypes": "list[dtype]", "operations": "Any", "bytes_read": "int", "bytes_written": "int",
     "ends": "str", "cache": "str", "arena_bytes": "int", "alive_bytes": "int", "unplanned_bytes": "int", "kernels": "list[Kernel]",
+    "bounds": "tuple[int, int]", "variables": "list[Dim]",
 }
 SPECIAL = {"__len__": "int", "__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__repr__": "str", "__str__": "str"}
+# Methods that no signature tells of, by class.
+METHODS = {
+    "Dim": [f"__{op}__(self, other: int | Dim) -> int | Dim" for o in "add sub mul floordiv mod".split() for op in (o, "r" + o)]
+    + [f"__{op}__(self, other: int | Dim) -> bool" for op in "lt le gt ge".split()]
+    + ["__neg__(self) -> int | Dim", "__hash__(self) -> int", "__bool__(self) -> bool", "evaluate(self, values: dict[str, int]) -> int"],
+    "Compiled": ["__call__(self, *args: Any, **kwargs: Any) -> Any", "program(self) -> Program", "explain(self) -> Explanation",
+                 "bindings_seen(self) -> list[dict[str, int]]"],
+    "Program": ["instantiate(self, values: dict[str, int]) -> Program", "json(self) -> str", "bytes(self) -> builtins.bytes", "__len__(self) -> int"],
+}
 OPERATORS = "add sub mul truediv pow matmul floordiv mod and or xor lshift rshift".split()
 
 
@@ -94,6 +104,9 @@ def class_(name, value, functions):
                      "    def numpy(self) -> np.ndarray: ...\n    def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> np.ndarray: ...\n"
                      "    def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: bool | None = ...) -> Any: ...\n"
                      "    def __dlpack_device__(self) -> tuple[int, int]: ...\n")
+    lines += [f"    def {method}: ...\n" for method in METHODS.get(name, [])]
+    if name == "Dim":
+        lines += [f"    @staticmethod\n    def {key}(a: int | Dim, b: int | Dim) -> int | Dim: ...\n" for key in ("min", "max")]
     if name in ("eager", "Stream"):
         lines.append(f"    def __enter__(self) -> {name}: ...\n    def __exit__(self, *error: Any) -> None: ...\n")
     body = "".join(lines)
@@ -127,6 +140,8 @@ def main(folder, path):
             out.append(function(name, value))
         elif inspect.ismodule(value):
             out.append(submodule(name, value, module.Function))
+        elif name == "compile":
+            out.append("def compile(function: Any, *specs: Any, **named: Any) -> Compiled:\n" + doc(value.__doc__, ""))
         elif name in ("eval", "async_eval"):
             out.append(f"def {name}(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
     with open(path, "w", encoding="utf-8") as file:

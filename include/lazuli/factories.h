@@ -33,9 +33,9 @@ Tensor ones(Shape shape, Make make = {});
 /// Elements of any value (on every backend so far: 0); f32.
 Tensor empty(Shape shape, Make make = {});
 /// Ones on the k-th diagonal, zeros elsewhere; f32. `columns` of -1 means as many as rows.
-Tensor eye(std::int64_t rows, std::int64_t columns = -1, std::int64_t k = 0, Make make = {});
+Tensor eye(Dim rows, Dim columns = -1, std::int64_t k = 0, Make make = {});
 /// Ones up to the k-th diagonal, zeros above; f32. `columns` of -1 means as many as rows.
-Tensor tri(std::int64_t rows, std::int64_t columns = -1, std::int64_t k = 0, Make make = {});
+Tensor tri(Dim rows, Dim columns = -1, std::int64_t k = 0, Make make = {});
 /// start, start + step, ... below stop; i64 where all three are integers, else f32.
 Tensor arange(Scalar start, Scalar stop, Scalar step = 1, Make make = {});
 /// 0, 1, ... below stop.

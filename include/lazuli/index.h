@@ -15,7 +15,8 @@
 namespace lazuli {
 
 /// A range of positions along a dimension. What is left out reaches to the end; negative positions
-/// count from the end; positions beyond the ends are cut to them.
+/// count from the end; positions beyond the ends are cut to them. A position that is an expression
+/// is given as `Dim::raw`.
 struct Slice {
     std::optional<std::int64_t> start = {};  ///< The first position.
     std::optional<std::int64_t> stop = {};   ///< The position before which it ends.

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "convert.h"
@@ -253,7 +254,16 @@ Tensor from_numpy(const Asker& asker, PyObject* object, const ArrayOptions& opti
                                  Py_TYPE(object)->tp_name, asker.param));
 }
 
+/// A size that varies as a tensor of rank 0, of the type that its number would have. It is one
+/// element of a row of positions, which nobody writes down.
+Tensor from_dim(Dim size) {
+    const bool fits = size.bounds().high <= std::numeric_limits<std::int32_t>::max();
+    const Index last[] = {size.raw()};
+    return at(iota(Shape{size + 1}, 0, fits ? DType::i32 : DType::i64), last);
+}
+
 Tensor convert(const Asker& asker, PyObject* object, const ArrayOptions& options) {
+    if (nb::isinstance<Dim>(object)) return from_dim(nb::cast<Dim>(nb::handle(object)));
     if (PyUnicode_Check(object) || object == Py_None) no_elements(asker, object);
     if (PyList_Check(object) || PyTuple_Check(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object)) {

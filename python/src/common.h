@@ -62,6 +62,7 @@ void release_now();
 
 // The parts of the module, each in the file of its name.
 void bind_errors(nb::module_& m);
+void bind_dims(nb::module_& m);
 void bind_dtypes(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_arrays(nb::module_& m);
@@ -73,6 +74,7 @@ void bind_control(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_factories(nb::module_& m);
 void bind_engine(nb::module_& m);
+void bind_compiled(nb::module_& m);
 void bind_streams(nb::module_& m);
 void bind_inspect(nb::module_& m);
 

@@ -95,13 +95,23 @@ double to_real(const Asker& asker, PyObject* object) {
 
 Ints to_ints(const Asker& asker, PyObject* object) {
     if (object == Py_None) return {};
-    if (PyIndex_Check(object) != 0 && !is_tensor(object)) return {to_integer(asker, object)};
+    const auto add = [&](Ints& out, PyObject* item) {
+        if (nb::isinstance<Dim>(item)) {
+            out.push_back(nb::cast<Dim>(nb::handle(item)));
+        } else {
+            out.push_back(to_integer(asker, item));
+        }
+    };
+    Ints out;
+    if (PyIndex_Check(object) != 0 && !is_tensor(object)) {
+        add(out, object);
+        return out;
+    }
     if (PySequence_Check(object) == 0 || PyUnicode_Check(object))
         refuse(asker, "an integer or several", object);
     const nb::object list = to_list(asker, object);
-    Ints out;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
-        out.push_back(to_integer(asker, PySequence_Fast_GET_ITEM(list.ptr(), i)));
+        add(out, PySequence_Fast_GET_ITEM(list.ptr(), i));
     return out;
 }
 
@@ -136,8 +146,17 @@ Device to_device(PyObject* object) { return Device(to_text({"device", "name"}, o
 nb::tuple tuple_of(const Shape& shape) {
     PyObject* out = PyTuple_New(shape.rank());
     if (out == nullptr) throw nb::python_error();
-    for (int i = 0; i < shape.rank(); ++i) PyTuple_SET_ITEM(out, i, PyLong_FromLongLong(shape[i]));
-    return nb::steal<nb::tuple>(out);
+    nb::tuple tuple = nb::steal<nb::tuple>(out);
+    const std::span<const std::int64_t> slots = shape.raw();
+    for (int i = 0; i < shape.rank(); ++i) {
+        const std::int64_t slot = slots[static_cast<std::size_t>(i)];
+        // Lists of integers come by here too, and may hold any.
+        PyObject* size = detail::is_expression(slot)
+                             ? dim_object(Dim::from_raw(slot)).release().ptr()
+                             : PyLong_FromLongLong(slot);
+        PyTuple_SET_ITEM(out, i, size);
+    }
+    return tuple;
 }
 
 PyObject* number_object(const Scalar& value) {
@@ -155,7 +174,7 @@ PyObject* number_object(const Scalar& value) {
 }
 
 bool is_operand(PyObject* object) {
-    if (is_tensor(object) || find_number(object)) return true;
+    if (is_tensor(object) || find_number(object) || nb::isinstance<Dim>(object)) return true;
     if (PyList_Check(object) || PyTuple_Check(object)) return true;
     if (PyUnicode_Check(object) || object == Py_None || PyType_Check(object)) return false;
     return PyObject_CheckBuffer(object) != 0 || PyObject_HasAttrString(object, "__dlpack__") != 0 ||

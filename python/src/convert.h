@@ -22,7 +22,8 @@ Scalar to_number(const Asker& asker, PyObject* object);
 bool to_bool(const Asker& asker, PyObject* object);
 std::int64_t to_integer(const Asker& asker, PyObject* object);
 double to_real(const Asker& asker, PyObject* object);
-/// One integer or several; None is none.
+/// One integer or several; None is none. Sizes may be expressions: whoever reads one as a number
+/// gets an error that names it.
 Ints to_ints(const Asker& asker, PyObject* object);
 /// None, one axis or several.
 Axes to_axes(const Asker& asker, PyObject* object);
@@ -46,8 +47,14 @@ std::string numpy_name(DType dtype);
 nb::object dtype_object(DType dtype);
 /// The number as one of Python's.
 PyObject* number_object(const Scalar& value);
-/// The sizes as a tuple.
+/// The sizes as a tuple of integers, and of `Dim`s where they are expressions.
 nb::tuple tuple_of(const Shape& shape);
+/// The size, where the object is an integer or a `Dim`.
+std::optional<Dim> find_dim(PyObject* object);
+/// A size as an integer, or as a `Dim`.
+nb::object dim_object(Dim size);
+/// Values of variables: a dict by their names.
+std::vector<SizeBinding> to_bindings(const Asker& asker, nb::handle values);
 
 /// Whether an operator takes the object beside a tensor.
 bool is_operand(PyObject* object);

@@ -82,6 +82,9 @@ nb::dict dict_of(const CacheStats& stats) {
     out["missed"] = missed;
     out["evicted"] = stats.evicted;
     out["fallbacks"] = stats.fallbacks;
+    out["open_plans"] = stats.open_plans;
+    out["bindings"] = stats.bindings;
+    out["own_plans"] = stats.own_plans;
     return out;
 }
 

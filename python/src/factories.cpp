@@ -1,5 +1,7 @@
 // Tensors made of nothing: see lazuli/factories.h.
 
+#include <fmt/format.h>
+
 #include "convert.h"
 #include "function.h"
 
@@ -46,24 +48,46 @@ PyObject* full_alike(const Function& self, Objects o) {
     return wrap(full(like.shape(), value, Make(to_dtype(asker(self, 2), o[2]), like.device())));
 }
 
+Dim to_dim(const Asker& asker, PyObject* object) {
+    const auto size = PyFloat_Check(object) ? std::nullopt : find_dim(object);
+    if (!size) refuse(asker, "an integer or a Dim", object);
+    return *size;
+}
+
+/// The numbers from an integer on to a size that varies.
+Tensor arange_to(const Function& self, Dim start, Dim stop, std::int64_t step, const Make& make) {
+    if (step < 1)
+        throw ArgumentError(fmt::format("{}: steps of {} to the size {} are not above 0", self.name,
+                                        step, stop.str()));
+    const Dim span = stop - start;
+    const Dim count = at_least(span, 0) == Truth::yes ? span : max(span, 0);
+    const Shape shape{(count + step - 1) / step};
+    Tensor out = iota(shape, 0, DType::i64);
+    if (make.device) out = out.to(*make.device);
+    if (step != 1) out = out * step;
+    if (!(start == Dim(0))) out = out + start.value();
+    return make.dtype.value_or(DType::i64) == DType::i64 ? out : out.cast(*make.dtype);
+}
+
 PyObject* arange_of(const Function& self, Objects o) {
+    const bool one = o[1] == Py_None;
+    if (nb::isinstance<Dim>(o[one ? 0 : 1])) {
+        return wrap(arange_to(self, one ? Dim(0) : to_dim(asker(self, 0), o[0]),
+                              to_dim(asker(self, one ? 0 : 1), o[one ? 0 : 1]),
+                              to_integer(asker(self, 2), o[2]), make_of(self, o)));
+    }
     const Scalar first = to_number(asker(self, 0), o[0]);
-    if (o[1] == Py_None)
+    if (one)
         return wrap(arange(Scalar(0), first, to_number(asker(self, 2), o[2]), make_of(self, o)));
     return wrap(arange(first, to_number(asker(self, 1), o[1]), to_number(asker(self, 2), o[2]),
                        make_of(self, o)));
 }
 
-PyObject* eye_of(const Function& self, Objects o) {
-    const std::int64_t columns = o[1] == Py_None ? -1 : to_integer(asker(self, 1), o[1]);
-    return wrap(eye(to_integer(asker(self, 0), o[0]), columns, to_integer(asker(self, 2), o[2]),
-                    make_of(self, o)));
-}
-
-PyObject* tri_of(const Function& self, Objects o) {
-    const std::int64_t columns = o[1] == Py_None ? -1 : to_integer(asker(self, 1), o[1]);
-    return wrap(tri(to_integer(asker(self, 0), o[0]), columns, to_integer(asker(self, 2), o[2]),
-                    make_of(self, o)));
+template <Tensor (*F)(Dim, Dim, std::int64_t, Make)>
+PyObject* square_of(const Function& self, Objects o) {
+    const Dim columns = o[1] == Py_None ? Dim(-1) : to_dim(asker(self, 1), o[1]);
+    return wrap(F(to_dim(asker(self, 0), o[0]), columns, to_integer(asker(self, 2), o[2]),
+                  make_of(self, o)));
 }
 
 PyObject* linspace_of(const Function& self, Objects o) {
@@ -126,9 +150,9 @@ void bind_factories(nb::module_& m) {
     def("full_like(x, fill_value, dtype=None)",
         "One value everywhere, with the shape and type of another tensor.", full_alike);
     def("eye(N, M=None, k=0, dtype=None, device=None)",
-        "Ones on the k-th diagonal, zeros elsewhere; float32.", eye_of);
+        "Ones on the k-th diagonal, zeros elsewhere; float32.", square_of<eye>);
     def("tri(N, M=None, k=0, dtype=None, device=None)",
-        "Ones up to the k-th diagonal, zeros above; float32.", tri_of);
+        "Ones up to the k-th diagonal, zeros above; float32.", square_of<tri>);
     def("arange(start, stop=None, step=1, dtype=None, device=None)",
         "start, start + step, ... below stop, or 0, 1, ... below the only number given; int64 "
         "where "

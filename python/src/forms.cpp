@@ -18,6 +18,9 @@ Tensor first(const Function& self, Objects o) { return to_tensor({self.name, "x"
 
 Asker asker(const Function& self, std::size_t i) { return {self.name, self.params[i].name}; }
 
+/// All elements as one axis.
+Tensor flat(const Tensor& x) { return x.reshape(Shape{x.shape().count()}); }
+
 std::vector<Tensor> several(const Function& self, PyObject* object) {
     const nb::object list = to_list({self.name, "arrays"}, object);
     std::vector<Tensor> out;
@@ -74,7 +77,7 @@ PyObject* expand_dims(const Function& self, Objects o) {
     int next = 0;
     for (int i = 0; i < x.rank() + at.rank(); ++i) {
         const bool is_new = std::find(at.begin(), at.end(), i) != at.end();
-        shape.push_back(is_new ? 1 : x.shape()[next++]);
+        shape.push_back(is_new ? Dim(1) : x.shape().dim(next++));
     }
     return wrap(x.reshape(shape));
 }
@@ -85,13 +88,13 @@ PyObject* squeeze(const Function& self, Objects o) {
 
 PyObject* ravel(const Function& self, Objects o) {
     const Tensor x = first(self, o);
-    return wrap(x.reshape({x.numel()}));
+    return wrap(flat(x));
 }
 
 PyObject* concatenate(const Function& self, Objects o) {
     std::vector<Tensor> tensors = several(self, o[0]);
     if (o[1] != Py_None) return wrap(concat(tensors, to_integer(asker(self, 1), o[1])));
-    for (Tensor& x : tensors) x = x.reshape({x.numel()});
+    for (Tensor& x : tensors) x = flat(x);
     return wrap(concat(tensors, 0));
 }
 
@@ -115,23 +118,26 @@ PyObject* split(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const int axis =
         static_cast<int>(ensure_axis(self.name, to_integer(asker(self, 2), o[2]), x.shape()));
-    const std::int64_t size = x.shape()[axis];
-    std::vector<std::int64_t> bounds{0};
+    const Dim size = x.shape().dim(axis);
+    std::vector<Dim> bounds{0};
     if (PyIndex_Check(o[1]) != 0) {
         const std::int64_t parts = to_integer(asker(self, 1), o[1]);
-        if (parts < 1 || size % parts != 0)
+        if (parts < 1 || equal(size % parts, 0) != Truth::yes)
             throw ArgumentError(fmt::format("split: axis {} of {} is not {} equal parts", axis,
                                             x.shape().str(), parts));
-        for (std::int64_t i = 1; i <= parts; ++i) bounds.push_back(i * (size / parts));
+        for (std::int64_t i = 1; i <= parts; ++i) bounds.push_back(Dim(i) * (size / parts));
     } else {
-        for (const std::int64_t at : to_ints(asker(self, 1), o[1]))
-            bounds.push_back(std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size));
+        const Ints at = to_ints(asker(self, 1), o[1]);
+        for (int i = 0; i < at.rank(); ++i) {
+            const Dim from_front = less(at.dim(i), 0) == Truth::yes ? at.dim(i) + size : at.dim(i);
+            bounds.push_back(max(Dim(0), min(from_front, size)));
+        }
         bounds.push_back(size);
     }
     std::vector<Tensor> parts;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
         std::vector<Index> index(static_cast<std::size_t>(axis), Index(Slice{}));
-        index.emplace_back(Slice{bounds[i], bounds[i + 1], {}});
+        index.emplace_back(Slice{bounds[i].raw(), bounds[i + 1].raw(), {}});
         parts.push_back(at(x, index));
     }
     return list_of(std::move(parts));
@@ -206,7 +212,7 @@ PyObject* roll(const Function& self, Objects o) {
     const Ints shifts = to_ints(asker(self, 1), o[1]);
     if (o[2] == Py_None) {
         const Shape shape = x.shape();
-        x = x.reshape({x.numel()});
+        x = flat(x);
         for (const std::int64_t shift : shifts) x = x.roll(shift, 0);
         return wrap(x.reshape(shape));
     }
@@ -227,14 +233,14 @@ PyObject* repeat(const Function& self, Objects o) {
             fmt::format("repeat: the count {} must be at least 0 (all elements of "
                         "{})",
                         count, x.shape().str()));
-    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).repeat(count, 0));
+    if (o[2] == Py_None) return wrap(flat(x).repeat(count, 0));
     return wrap(x.repeat(count, to_integer(asker(self, 2), o[2])));
 }
 
 PyObject* take(const Function& self, Objects o) {
     const Tensor x = first(self, o);
     const Tensor indices = to_tensor(asker(self, 1), o[1]);
-    if (o[2] == Py_None) return wrap(x.reshape({x.numel()}).gather(indices, 0));
+    if (o[2] == Py_None) return wrap(flat(x).gather(indices, 0));
     return wrap(x.gather(indices, to_integer(asker(self, 2), o[2])));
 }
 
@@ -244,7 +250,7 @@ PyObject* tile(const Function& self, Objects o) {
     // The shorter of the two is filled up with ones at the front.
     const auto fill = [](const Shape& s, int rank) {
         Shape out = Shape::filled(rank - s.rank(), 1);
-        for (const std::int64_t size : s) out.push_back(size);
+        for (int i = 0; i < s.rank(); ++i) out.push_back(s.dim(i));
         return out;
     };
     const int rank = std::max(x.rank(), reps.rank());

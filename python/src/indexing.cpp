@@ -18,6 +18,7 @@ namespace {
 Slice slice_of(PyObject* object) {
     const auto part = [](PyObject* bound) -> std::optional<std::int64_t> {
         if (bound == Py_None) return std::nullopt;
+        if (nb::isinstance<Dim>(bound)) return nb::cast<Dim>(nb::handle(bound)).raw();
         if (PyIndex_Check(bound) == 0) throw nb::type_error("slices are made of integers or None");
         const Py_ssize_t value = PyNumber_AsSsize_t(bound, nullptr);  // beyond the ends is cut
         if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -63,7 +64,7 @@ void check_ranges(const Tensor& x, std::span<const Entry> index) {
     int axis = 0;
     for (const Entry& entry : index) {
         if (std::holds_alternative<Ellipsis>(entry.index.what())) axis += x.rank() - used;
-        if (entry.range) {
+        if (entry.range && x.shape().dim(axis).is_concrete()) {
             const std::int64_t size = x.shape()[axis];
             const std::int64_t bad =
                 entry.range->first < -size ? entry.range->first : entry.range->second;
@@ -78,6 +79,7 @@ void check_ranges(const Tensor& x, std::span<const Entry> index) {
 Entry index_of(PyObject* object) {
     if (PyLong_Check(object) && !PyBool_Check(object))
         return {to_integer({"index", "position"}, object)};
+    if (nb::isinstance<Dim>(object)) return {nb::cast<Dim>(nb::handle(object)).raw()};
     if (PySlice_Check(object)) return {slice_of(object)};
     if (object == Py_None) return {newaxis};
     if (object == Py_Ellipsis) return {ellipsis};

@@ -64,6 +64,7 @@ NB_MODULE(_lazuli, m) {
     m.attr("__version__") = LAZULI_VERSION;
     bind_errors(m);
     bind_tensor(m);
+    bind_dims(m);
     bind_dtypes(m);
     bind_arrays(m);
     bind_ops(m);
@@ -74,6 +75,7 @@ NB_MODULE(_lazuli, m) {
     bind_records(m);
     bind_factories(m);
     bind_engine(m);
+    bind_compiled(m);
     bind_streams(m);
     bind_inspect(m);
 }

@@ -144,7 +144,7 @@ Py_ssize_t length(PyObject* self) noexcept {
         PyErr_SetString(PyExc_TypeError, "a tensor of rank 0 has no length");
         return -1;
     }
-    return x.shape()[0];
+    return guarded([&] { return static_cast<Py_ssize_t>(x.shape()[0]); });
 }
 
 PyObject* element(PyObject* self, Py_ssize_t i) noexcept {
@@ -337,13 +337,15 @@ void bind_tensor(nb::module_& m) {
     tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
     bind_functions(m);
     type.def_prop_ro(
-            "shape", [](const Tensor& x) { return tuple_of(x.shape()); }, "The sizes.")
+            "shape", [](const Tensor& x) { return tuple_of(x.shape()); },
+            "The sizes; a Dim where one varies.")
         .def_prop_ro(
             "dtype", [](const Tensor& x) { return dtype_object(x.dtype()); }, "The element type.")
         .def_prop_ro(
             "ndim", [](const Tensor& x) { return x.rank(); }, "The number of dimensions.")
         .def_prop_ro(
-            "size", [](const Tensor& x) { return x.numel(); }, "The number of elements.")
+            "size", [](const Tensor& x) { return dim_object(x.shape().count()); },
+            "The number of elements.")
         .def_prop_ro(
             "itemsize", [](const Tensor& x) { return size_of(x.dtype()); }, "Bytes an element.")
         .def_prop_ro(

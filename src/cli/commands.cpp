@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,58 @@ Program read_program(const std::string& path) {
     }
 }
 
+// ---- sizes that vary
+
+namespace {
+
+/// `b=8,t=100` taken apart.
+void add_bindings(std::string_view text, std::vector<SizeBinding>& out) {
+    while (true) {
+        const std::size_t comma = text.find(',');
+        const std::string_view one = text.substr(0, comma);
+        const std::size_t equals = one.find('=');
+        std::int64_t value = 0;
+        const std::string_view number =
+            equals == std::string_view::npos ? "" : one.substr(equals + 1);
+        const auto [end, error] =
+            std::from_chars(number.data(), number.data() + number.size(), value);
+        if (equals == 0 || error != std::errc{} || end != number.data() + number.size())
+            throw ArgumentError(fmt::format("--bind {}: NAME=SIZE expected", one));
+        out.emplace_back(one.substr(0, equals), value);
+        if (comma == std::string_view::npos) return;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+}  // namespace
+
+Program bound(const Program& program, std::span<const std::string> bind) {
+    std::vector<SizeBinding> values;
+    for (const std::string& text : bind) add_bindings(text, values);
+    const std::vector<Dim> variables = program.variables();
+    std::set<std::string> given;
+    for (const auto& [name, value] : values) {
+        if (!given.insert(name).second)
+            throw ArgumentError(fmt::format("--bind {}={}: it has a value already", name, value));
+    }
+    std::string all;
+    std::string missing;
+    for (const Dim variable : variables) {
+        const Bounds bounds = variable.bounds();
+        const std::string text =
+            fmt::format("{} ({} to {})", variable.str(), bounds.low, bounds.high);
+        all += (all.empty() ? "" : ", ") + text;
+        if (given.erase(variable.str()) == 0) missing += (missing.empty() ? "" : ", ") + text;
+    }
+    if (!given.empty())
+        throw ArgumentError(fmt::format("--bind {}: the program has no such variable (it has: {})",
+                                        *given.begin(), all.empty() ? "none" : all));
+    if (!missing.empty())
+        throw ArgumentError(
+            fmt::format("the program's sizes vary: --bind NAME=SIZE is needed for {}", missing));
+    return variables.empty() ? program : program.instantiate(values);
+}
+
 // ---- run
 
 namespace {
@@ -70,10 +123,11 @@ std::string names_of(const auto& list) {
 
 }  // namespace
 
-void explain(const std::string& file, bool kernels, bool assembly) {
-    const plan::Steps steps = plan::make_steps(plan::expand(read_program(file), {}));
-    fmt::print("{}", plan::explain(steps, kernels));
-    if (!assembly) return;
+void explain(const ExplainOptions& options) {
+    const Program program = bound(read_program(options.file), options.bind);
+    const plan::Steps steps = plan::make_steps(plan::expand(program, {}));
+    fmt::print("{}", plan::explain(steps, options.kernels));
+    if (!options.assembly) return;
     std::set<const codegen::Kernel*> shown;
     for (const plan::Step& step : steps.all) {
         if (step.kernel != nullptr && shown.insert(step.kernel.get()).second)
@@ -83,7 +137,7 @@ void explain(const std::string& file, bool kernels, bool assembly) {
 
 void run(const RunOptions& options) {
     set_default_device(options.backend.empty() ? default_device() : Device(options.backend));
-    const Program program = read_program(options.file);
+    const Program program = bound(read_program(options.file), options.bind);
     std::map<std::string, std::string> files;
     for (const std::string& input : options.inputs) {
         const auto [name, path] = split_assignment(input, "--input");

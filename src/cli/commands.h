@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace lazuli::cli {
 
 struct RunOptions {
     std::string file;
+    std::vector<std::string> bind;     // NAME=SIZE
     std::vector<std::string> inputs;   // NAME=FILE.npy
     std::vector<std::string> outputs;  // NAME=FILE.npy
     std::string backend;               // empty: the default device
@@ -22,9 +24,14 @@ struct RunOptions {
 /// Runs a program from a file.
 void run(const RunOptions& options);
 
-/// Prints the kernels that a program from a file becomes; with `kernels`, their code, and with
-/// `assembly`, the machine code of the cpu backend.
-void explain(const std::string& file, bool kernels, bool assembly);
+struct ExplainOptions {
+    std::string file;
+    std::vector<std::string> bind;  // NAME=SIZE
+    bool kernels = false;           // their code as well
+    bool assembly = false;          // the machine code of the cpu backend as well
+};
+/// Prints the kernels that a program from a file becomes.
+void explain(const ExplainOptions& options);
 
 struct BenchOptions {
     std::string device = "cpu";
@@ -50,6 +57,7 @@ int plan_memory(const PlanMemoryOptions& options);
 
 struct ReplayOptions {
     std::string file;
+    std::vector<std::string> bind;      // NAME=SIZE
     std::string inputs;                 // a folder; empty: `inputs` beside the file
     std::string backend;                // empty: the default device
     std::string against = "reference";  // the device it is compared with
@@ -80,6 +88,10 @@ std::string ops_json();
 
 /// A program from a file in any of its forms; FileError where it is none.
 Program read_program(const std::string& path);
+/// The same program with numbers for the sizes that vary, given as `NAME=SIZE` or
+/// `NAME=SIZE,NAME=SIZE`. ArgumentError names what has no value, what has no variable, and what is
+/// no number.
+Program bound(const Program& program, std::span<const std::string> bind);
 /// A file's whole content; FileError where it cannot be read.
 std::string read_file(const std::string& path);
 /// Runs `body`; errors are printed in one line and become exit code 1, internal ones 3.

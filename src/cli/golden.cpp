@@ -41,6 +41,8 @@ OptOptions parse_run_line(const std::string& path, const std::string& line) {
 void OptOptions::add(std::string_view word) {
     if (word.starts_with("--pass=")) {
         passes.emplace_back(word.substr(7));
+    } else if (word.starts_with("--bind=")) {
+        bind.emplace_back(word.substr(7));
     } else if (word.starts_with("--format=")) {
         format = word.substr(9);
     } else if (word.starts_with("--fuel=")) {
@@ -49,14 +51,15 @@ void OptOptions::add(std::string_view word) {
         if (error != std::errc{} || end != text.data() + text.size() || fuel < 0)
             throw ArgumentError(fmt::format("'{}': a number of rewrites is expected", word));
     } else {
-        throw ArgumentError(
-            fmt::format("'{}' is none of --pass=NAME, --format=NAME, --fuel=N", word));
+        throw ArgumentError(fmt::format(
+            "'{}' is none of --pass=NAME, --bind=NAME=SIZE, --format=NAME, --fuel=N", word));
     }
 }
 
 std::string run_opt(const std::string& text, const OptOptions& options) {
     try {
         Program program = Program::parse(text);
+        if (!options.bind.empty()) program = bound(program, options.bind);
         for (const std::string& pass : options.passes)
             program = run_pass(program, pass, options.fuel);
         program.verify();

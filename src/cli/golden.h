@@ -13,10 +13,12 @@ namespace lazuli::cli {
 /// What lazuli-opt prints for this text under these options.
 struct OptOptions {
     std::vector<std::string> passes;
+    std::vector<std::string> bind;  // NAME=SIZE; none: sizes that vary stay
     std::string format = "text";
     std::int64_t fuel = INT64_MAX;  // rewrites that a pass may make
 
-    /// Takes `--pass=NAME`, `--format=NAME` or `--fuel=N`; ArgumentError for anything else.
+    /// Takes `--pass=NAME`, `--bind=NAME=SIZE`, `--format=NAME` or `--fuel=N`; ArgumentError for
+    /// anything else.
     void add(std::string_view word);
 };
 std::string run_opt(const std::string& text, const OptOptions& options);

@@ -11,10 +11,19 @@ namespace {
 
 using namespace lazuli::cli;
 
+void add_bind(CLI::App& command, std::vector<std::string>& bind) {
+    command
+        .add_option("--bind", bind,
+                    "NAME=SIZE, or several with commas: the size that a variable of the program's "
+                    "shapes has")
+        ->allow_extra_args(false);  // a file may follow
+}
+
 void add_run(CLI::App& app, RunOptions& options) {
     CLI::App* command =
         app.add_subcommand("run", "Run a program from a file (.ir text, JSON or bytes)");
     command->add_option("file", options.file, "The program")->required();
+    add_bind(*command, options.bind);
     command->add_option("--input", options.inputs,
                         "NAME=FILE.npy: a parameter's value; once a parameter");
     command->add_option("--output", options.outputs, "NAME=FILE.npy: where a result is written");
@@ -81,6 +90,7 @@ void add_replay(CLI::App& app, ReplayOptions& options, int& status) {
         "replay", "Run a program that a trace left behind, and compare it on two devices");
     command->add_option("file", options.file, "The program: PLAN/program.ir of a trace")
         ->required();
+    add_bind(*command, options.bind);
     command->add_option("--inputs", options.inputs,
                         "The folder with its operands; else `inputs` beside the program");
     command->add_option("--backend", options.backend,
@@ -126,15 +136,16 @@ int main(int argc, char** argv) {
     add_replay(app, replay_options, status);
     ReportOptions report_options;
     add_report(app, report_options);
-    std::string explained;
-    bool kernels = false;
-    bool assembly = false;
+    ExplainOptions explain_options;
     CLI::App* command =
         app.add_subcommand("explain", "Show the kernels that a program becomes, and why no fewer");
-    command->add_option("file", explained, "The program (.ir text, JSON or bytes)")->required();
-    command->add_flag("--kernels", kernels, "Show their code as well");
-    command->add_flag("--assembly", assembly, "Show the machine code of the cpu backend as well");
-    command->callback([&] { explain(explained, kernels, assembly); });
+    command->add_option("file", explain_options.file, "The program (.ir text, JSON or bytes)")
+        ->required();
+    add_bind(*command, explain_options.bind);
+    command->add_flag("--kernels", explain_options.kernels, "Show their code as well");
+    command->add_flag("--assembly", explain_options.assembly,
+                      "Show the machine code of the cpu backend as well");
+    command->callback([&] { explain(explain_options); });
     app.add_subcommand("devices", "List the devices")->callback(list_devices);
     app.add_subcommand("env", "List the environment variables")->callback(list_environment);
     return guarded("lazuli", [&] {

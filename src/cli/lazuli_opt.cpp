@@ -16,12 +16,15 @@ using namespace lazuli::cli;
 
 constexpr std::string_view kHelp =
     "lazuli-opt: read a program, run passes on it, print it\n"
-    "Usage: lazuli-opt [--pass=NAME]... [--fuel=N] [--format=text|json|hash] [FILE]...\n"
+    "Usage: lazuli-opt [--pass=NAME]... [--bind=NAME=SIZE]... [--fuel=N] "
+    "[--format=text|json|hash] [FILE]...\n"
     "       lazuli-opt --check FILE...    run golden tests and compare\n"
     "       lazuli-opt --update FILE...   run golden tests and write down what they print\n"
     "Options may also be written as two words: --fuel N. Without a file it reads standard input. "
     "Passes: expand, canonicalize, fold, algebra,\n"
-    "merge_equal, and optimize for all but the first; --fuel bounds the rewrites each may make\n";
+    "merge_equal, and optimize for all but the first; --fuel bounds the rewrites each may make; "
+    "--bind\n"
+    "puts numbers in the places of sizes that vary, before the passes run\n";
 
 int run_golden_files(const std::vector<std::string>& files, bool update) {
     int failures = 0;
@@ -66,7 +69,8 @@ int main(int argc, char** argv) {
                 check = true;
             } else if (word == "--update") {
                 update = true;
-            } else if ((word == "--fuel" || word == "--pass" || word == "--format") &&
+            } else if ((word == "--fuel" || word == "--pass" || word == "--format" ||
+                        word == "--bind") &&
                        i + 1 < argc) {
                 options.add(fmt::format("{}={}", word, argv[++i]));
             } else if (word.starts_with("--")) {

@@ -86,7 +86,7 @@ double allowed_for(DType dtype, double factor) {
 }  // namespace
 
 int replay(const ReplayOptions& options) {
-    const Program program = read_program(options.file);
+    const Program program = bound(read_program(options.file), options.bind);
     const fs::path folder = options.inputs.empty() ? fs::path(options.file).parent_path() / "inputs"
                                                    : fs::path(options.inputs);
     const std::vector<Tensor> inputs = operands(program, folder);

@@ -30,6 +30,12 @@ void check_sizes(std::string_view op, const Shape& shape) {
     }
 }
 
+/// ShapeError where there are too many bytes to count. How many a variable size makes is known
+/// later.
+void check_bytes(const TensorSpec& spec) {
+    if (spec.shape.is_concrete()) (void)spec.nbytes();
+}
+
 /// Throws where a number cannot be an element: a complex one of a real type, an integer that is too
 /// large for a type of integers.
 void check_holds(std::string_view op, DType dtype, const Scalar& value) {
@@ -60,7 +66,7 @@ Tensor full(Shape shape, Scalar value, Make make) {
     check_holds("full", dtype, value);
     const Scalar element = value.as(dtype);
     TensorSpec spec{dtype, std::move(shape)};
-    if (spec.shape.is_concrete()) (void)spec.nbytes();  // throws where it is too large
+    check_bytes(spec);
     if (!is_constant_class(element)) {
         Tensor one = frontend::make_scalar(element, dtype, device_of(make));
         return spec.shape.rank() == 0 ? one : broadcast_to(std::move(one), spec.shape);
@@ -86,24 +92,32 @@ Tensor zeros_like(const Tensor& like) { return full_like(like, 0); }
 Tensor ones_like(const Tensor& like) { return full_like(like, 1); }
 Tensor empty_like(const Tensor& like) { return full_like(like, 0); }
 
-Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
-    if (columns < 0) columns = rows;
+namespace {
+
+/// Positions along the columns, and those along the rows moved by `k`. Beyond the sizes it makes no
+/// difference how far; where they are numbers, sums stay within 64 bits by that.
+std::pair<Tensor, Tensor> columns_and_rows(std::string_view op, Dim rows, Dim columns,
+                                           std::int64_t k, const Make& make) {
+    if (columns.bounds().high < 0) columns = rows;
     const Shape shape{rows, columns};
-    check_sizes("eye", shape);
-    (void)TensorSpec{i64, shape}.nbytes();
-    const Tensor on = positions(shape, 1, i64, make) ==
-                      positions(shape, 0, i64, make) + std::clamp(k, -rows, columns);
-    return on.cast(make.dtype.value_or(f32));
+    check_sizes(op, shape);
+    check_bytes({i64, shape});
+    const std::int64_t low = rows.is_concrete() ? -rows.value() : -rows.bounds().high;
+    const std::int64_t high = columns.bounds().high;
+    return {positions(shape, 1, i64, make),
+            positions(shape, 0, i64, make) + std::clamp(k, low, high)};
 }
 
-Tensor tri(std::int64_t rows, std::int64_t columns, std::int64_t k, Make make) {
-    if (columns < 0) columns = rows;
-    const Shape shape{rows, columns};
-    check_sizes("tri", shape);
-    (void)TensorSpec{i64, shape}.nbytes();
-    const Tensor under = positions(shape, 1, i64, make) <=
-                         positions(shape, 0, i64, make) + std::clamp(k, -rows, columns);
-    return under.cast(make.dtype.value_or(f32));
+}  // namespace
+
+Tensor eye(Dim rows, Dim columns, std::int64_t k, Make make) {
+    const auto [column, row] = columns_and_rows("eye", rows, columns, k, make);
+    return (column == row).cast(make.dtype.value_or(f32));
+}
+
+Tensor tri(Dim rows, Dim columns, std::int64_t k, Make make) {
+    const auto [column, row] = columns_and_rows("tri", rows, columns, k, make);
+    return (column <= row).cast(make.dtype.value_or(f32));
 }
 
 Tensor arange(Scalar start, Scalar stop, Scalar step, Make make) {

@@ -17,12 +17,16 @@ namespace lazuli {
 
 namespace {
 
+std::string number_text(std::int64_t v) {
+    return detail::is_expression(v) ? Dim::from_raw(v).str() : fmt::format("{}", v);
+}
+
 std::string text_of(const Index& index) {
     struct Printer {
-        std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+        std::string operator()(std::int64_t v) const { return number_text(v); }
         std::string operator()(const Slice& v) const {
             const auto part = [](const std::optional<std::int64_t>& p) {
-                return p ? fmt::format("{}", *p) : "";
+                return p ? number_text(*p) : "";
             };
             return part(v.start) + ":" + part(v.stop) + (v.step ? ":" + part(v.step) : "");
         }
@@ -143,38 +147,20 @@ class Indexer {
         if (dots == 0) fill();
     }
 
-    /// What is taken of a dimension whose size is an expression.
-    void take_open(const Plain& plain, Dim size, int d, bool arrays, Ints& starts, Ints& stops,
-                   Ints& steps, Shape& shape) const {
-        constexpr std::int64_t kEnd = INT64_MAX;
-        std::int64_t first = 0;
-        std::int64_t end = kEnd;
-        std::int64_t step = 1;
-        if (const auto* one = std::get_if<std::int64_t>(&plain.what)) {
-            constexpr std::int64_t kFar = std::int64_t{1} << 60;  // no size is as large
-            const bool inside = *one < -kFar || *one > kFar ? false
-                                : *one < 0                  ? at_least(size, -*one) == Truth::yes
-                                                            : less(*one, size) == Truth::yes;
-            if (!inside)
-                fail(fmt::format("position {} may be outside dimension {} of size {}", *one, d,
-                                 size.str()));
-            if (arrays)
-                fail(fmt::format("a position beside arrays in dimension {} of size {}", d,
-                                 size.str()));
-            first = *one;
-            end = *one == -1 ? kEnd : *one + 1;
-        } else if (const auto* range = std::get_if<Slice>(&plain.what)) {
-            step = range->step.value_or(1);
-            if (step == 0) fail(fmt::format("step 0 along dimension {}", d));
-            first = range->start.value_or(step > 0 ? 0 : kEnd);
-            end = range->stop.value_or(step > 0 ? kEnd : INT64_MIN);
-            shape.push_back(-1);
-        } else {
-            shape.push_back(size);
+    /// A single position, counted from the front.
+    Dim inside(std::int64_t one, Dim size, int d) const {
+        if (size.is_concrete() && !detail::is_expression(one)) {
+            const std::int64_t position = one < 0 ? one + size.value() : one;
+            if (position >= 0 && position < size.value()) return position;
+            fail(fmt::format("position {} is outside dimension {} of size {}", one, d, size.str()));
         }
-        starts.push_back(first);
-        stops.push_back(end);
-        steps.push_back(step);
+        const Dim given = detail::is_expression(one) ? Dim::from_raw(one)
+                                                     : Dim(std::max(one, -(std::int64_t{1} << 62)));
+        const Dim position = less(given, 0) == Truth::yes ? given + size : given;
+        if (at_least(position, 0) == Truth::yes && less(position, size) == Truth::yes)
+            return position;
+        fail(fmt::format("position {} may be outside dimension {} of size {}", given.str(), d,
+                         size.str()));
     }
 
     /// Ranges, single positions and new axes. Beside arrays a single position is an array too.
@@ -189,33 +175,25 @@ class Indexer {
                 shape.push_back(1);
                 continue;
             }
-            if (const Dim open = tensor_.shape().dim(d); !open.is_concrete()) {
-                take_open(plain, open, d, arrays, starts, stops, steps, shape);
-                ++d;
-                continue;
-            }
-            const std::int64_t size = tensor_.shape()[d];
+            const Dim size = tensor_.shape().dim(d);
             std::int64_t first = 0;
-            std::int64_t end = size;
+            std::int64_t end = size.raw();
             std::int64_t step = 1;
             if (const auto* one = std::get_if<std::int64_t>(&plain.what)) {
-                const std::int64_t position = *one < 0 ? *one + size : *one;
-                if (position < 0 || position >= size)
-                    fail(fmt::format("position {} is outside dimension {} of size {}", *one, d,
-                                     size));
+                const Dim position = inside(*one, size, d);
                 if (arrays) {
-                    plain.what = Tensor(position);
+                    plain.what = Tensor(position.value());
                     shape.push_back(size);
                 } else {
-                    first = position;
-                    end = position + 1;
+                    first = position.raw();
+                    end = (position + 1).raw();
                 }
             } else if (const auto* range = std::get_if<Slice>(&plain.what)) {
                 step = range->step.value_or(1);
                 if (step == 0) fail(fmt::format("step 0 along dimension {}", d));
                 // Beyond the ends means up to them, whatever the direction.
-                first = range->start.value_or(step > 0 ? 0 : size - 1);
-                end = range->stop.value_or(step > 0 ? size : -size - 1);
+                first = range->start.value_or(step > 0 ? 0 : (size - 1).raw());
+                end = range->stop.value_or((step > 0 ? size : Dim(-1) - size).raw());
                 shape.push_back(-1);
             } else {
                 shape.push_back(size);

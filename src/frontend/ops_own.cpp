@@ -26,36 +26,57 @@ const Shape& shape_of(std::string_view op, const Operand& x) {
     return static_cast<const ir::Node*>(x.node())->spec.shape;
 }
 
-/// Some positions of a dimension, where its size or the ends are expressions.
-struct OpenRange {
-    Dim start;
-    Dim count;
+/// Entry `i` of a list of positions. Far below all sizes it makes no difference how far.
+Dim position_at(const Ints& list, int i) {
+    const std::int64_t raw = list.raw()[static_cast<std::size_t>(i)];
+    if (detail::is_expression(raw)) return Dim::from_raw(raw);
+    return std::max(raw, -(std::int64_t{1} << 62));
+}
+
+/// min and max, in the simpler form where one is known not to be it.
+Dim at_most(Dim a, Dim b) {
+    if (at_least(b, a) == Truth::yes) return a;
+    return at_least(a, b) == Truth::yes ? b : min(a, b);
+}
+Dim not_below(Dim a, Dim b) { return at_least(a, b) == Truth::yes ? a : max(a, b); }
+
+/// numpy's rule for a range along an axis whose size, or whose ends, are expressions.
+class SymbolicRange {
+   public:
+    SymbolicRange(Dim size, Dim start, Dim stop, std::int64_t step)
+        : size_(size), forward_(step > 0), start_(position(start)), step_(step) {
+        const Dim end = position(stop);
+        const Dim span = not_below(forward_ ? end - start_ : start_ - end, 0);
+        const Dim stride = forward_ ? Dim(step) : Dim(0) - Dim(step);
+        count_ = step == 1 || step == -1 ? span : (span + stride - 1) / stride;
+    }
+    Dim start() const { return count_ == Dim(0) ? Dim(0) : start_; }
+    Dim count() const { return count_; }
+    std::int64_t step() const { return count_ == Dim(0) || count_ == Dim(1) ? 1 : step_; }
+
+   private:
+    /// A position that may count from the end, cut to the ends.
+    Dim position(Dim p) const {
+        const Dim low = forward_ ? 0 : -1;
+        const Dim high = forward_ ? size_ : size_ - 1;
+        if (at_least(p, 0) == Truth::yes) return at_most(p, high);
+        // Written as the size less a minimum, so that a range up to the end has that many.
+        if (less(p, 0) == Truth::yes) return size_ - at_most(Dim(0) - p, size_ - low);
+        throw ArgumentError(fmt::format(
+            "slice: whether the position {} counts from the end depends on the sizes", p.str()));
+    }
+
+    Dim size_;
+    bool forward_;
+    Dim start_;
+    Dim count_;
+    std::int64_t step_;
 };
 
-/// The same rule as for numbers: negative positions count from the end, then all is cut to the
-/// ends. `start` and `stop` are slots of lists.
-OpenRange open_range(Dim size, std::int64_t start, std::int64_t stop, std::int64_t step) {
-    const Dim low = step > 0 ? 0 : -1;
-    const Dim high = step > 0 ? size : size - 1;
-    const auto position = [&](std::int64_t raw) {
-        // No size is as large: positions beyond mean the ends.
-        constexpr std::int64_t kFar = std::int64_t{1} << 60;
-        const bool is_number = !detail::is_expression(raw);
-        if (is_number && raw <= -kFar) return low;
-        if (is_number && raw >= kFar) return high;
-        const Dim given = Dim::from_raw(raw);
-        const Truth counts_from_front = at_least(given, 0);
-        if (counts_from_front == Truth::depends) {
-            throw ArgumentError(fmt::format("slice: the position {} may be negative", given.str()));
-        }
-        const Dim from_front = counts_from_front == Truth::yes ? given : given + size;
-        return min(max(from_front, low), high);
-    };
-    const Dim first = position(start);
-    const Dim end = position(stop);
-    const Dim span = max(step > 0 ? end - first : first - end, 0);
-    const std::int64_t stride = step > 0 ? step : -step;
-    return {first, (span + (stride - 1)) / stride};
+bool are_numbers(const Ints& list) {
+    return list.is_concrete() || std::ranges::none_of(list.raw(), [](std::int64_t raw) {
+               return detail::is_expression(raw);
+           });
 }
 
 }  // namespace
@@ -78,18 +99,19 @@ Tensor slice(const Operand& x, const Ints& starts, const Ints& stops, const Ints
         words = call.words().room(1 + rank);
         *words++ = static_cast<std::uint64_t>(rank);
     }
+    const bool numbers = shape.is_concrete() && are_numbers(starts) && are_numbers(stops);
     for (int i = 0; i < rank; ++i) {
         const std::int64_t step = steps.empty() ? 1 : steps[i];
         if (step == 0) {
             throw ArgumentError(fmt::format("slice: step 0 in dimension {} of {} (steps {})", i,
                                             shape.str(), steps.str()));
         }
-        if (!shape.dim(i).is_concrete() || detail::is_expression(starts.raw()[i]) ||
-            detail::is_expression(stops.raw()[i])) {
-            const OpenRange range = open_range(shape.dim(i), starts.raw()[i], stops.raw()[i], step);
-            list[0][i] = static_cast<std::uint64_t>(range.start.raw());
-            list[1][i] = static_cast<std::uint64_t>(range.count.raw());
-            list[2][i] = static_cast<std::uint64_t>(step);
+        if (!numbers) {
+            const SymbolicRange range(shape.dim(i), position_at(starts, i), position_at(stops, i),
+                                      step);
+            list[0][i] = static_cast<std::uint64_t>(range.start().raw());
+            list[1][i] = static_cast<std::uint64_t>(range.count().raw());
+            list[2][i] = static_cast<std::uint64_t>(range.step());
             continue;
         }
         const std::int64_t size = shape[i];
@@ -311,12 +333,14 @@ Tensor Tensor::squeeze(Axes axes) const {
     for (int i = 0; i < rank(); ++i) {
         const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
         const Dim size = shape().dim(i);
-        if (named && axes.given && size != Dim(1)) {
-            throw ShapeError(fmt::format("squeeze: axis {} of {} has size {}, not 1", i,
-                                         shape().str(), size.str()),
-                             "1", size.str());
+        const Truth single = equal(size, 1);
+        if (named && (axes.given ? single != Truth::yes : single == Truth::depends)) {
+            throw ShapeError(
+                fmt::format("squeeze: axis {} of {} has size {}, {} 1", i, shape().str(),
+                            size.str(), single == Truth::no ? "not" : "which need not be"),
+                "1", size.str());
         }
-        if (!named || size != Dim(1)) left.push_back(size);
+        if (!named || single != Truth::yes) left.push_back(size);
     }
     return reshape(left);
 }

@@ -1,0 +1,41 @@
+#pragma once
+
+// Lists, tuples, named tuples and dicts of tensors, nested: what compiled functions take and
+// return.
+
+#include <string>
+#include <vector>
+
+#include "common.h"
+
+namespace lazuli::python {
+
+/// The form of nested containers. A leaf is a tensor, or a value that is kept as it is.
+class Tree {
+   public:
+    /// What is met that is neither a tensor nor a container.
+    enum class Others { refused, kept };
+
+    /// Takes an object apart; its tensors are appended. `path` names the object in messages.
+    static Tree of(nb::handle object, std::vector<Tensor>& tensors, Others others,
+                   const std::string& path);
+    /// An object of this form with these tensors in the places of those it had.
+    nb::object build(std::span<const Tensor> tensors) const;
+    /// Appends the tensors of an object that must be of this form, in the order in which `of` met
+    /// them. ArgumentError says where it is not. What can be made a tensor is one.
+    void collect(nb::handle object, const std::string& path, std::vector<Tensor>& tensors) const;
+    /// Where each tensor is: `0['keys'][1]`.
+    void paths(const std::string& path, std::vector<std::string>& out) const;
+
+   private:
+    enum class Kind { tensor, kept, list, tuple, dict };
+    std::string str() const;
+
+    Kind kind_ = Kind::kept;
+    nb::object object_;             // what is kept, or the type of a named tuple
+    std::size_t place_ = 0;         // of a tensor
+    std::vector<nb::object> keys_;  // of a dict
+    std::vector<Tree> children_;
+};
+
+}  // namespace lazuli::python
