@@ -6,6 +6,8 @@
     y = (x @ x + 0.5).tanh().sum(axis=0)  # records; computes nothing
     print(y)                              # now it runs
 
+A function whose sizes vary is planned once: `lz.compile(f, lz.placeholder("f32", (lz.dim("b", 1, 64), 8)))`.
+
 Every operation of the op table is a function and a method under numpy's names; `lz.ops()` lists them.
 """
 

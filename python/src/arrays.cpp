@@ -263,7 +263,7 @@ Tensor from_dim(Dim size) {
 }
 
 Tensor convert(const Asker& asker, PyObject* object, const ArrayOptions& options) {
-    if (nb::isinstance<Dim>(object)) return from_dim(nb::cast<Dim>(nb::handle(object)));
+    if (is_dim(object)) return from_dim(dim_of(object));
     if (PyUnicode_Check(object) || object == Py_None) no_elements(asker, object);
     if (PyList_Check(object) || PyTuple_Check(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object)) {

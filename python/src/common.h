@@ -20,6 +20,12 @@ extern PyTypeObject* tensor_type;
 inline bool is_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
 inline const Tensor& tensor_of(PyObject* object) { return *nb::inst_ptr<Tensor>(object); }
 
+/// The type of sizes that are expressions, which cannot be derived from either.
+extern PyTypeObject* dim_type;
+
+inline bool is_dim(PyObject* object) { return Py_TYPE(object) == dim_type; }
+inline Dim dim_of(PyObject* object) { return *nb::inst_ptr<Dim>(object); }
+
 /// A new Python object with the tensor.
 inline PyObject* wrap(Tensor&& tensor) {
     nb::object out = nb::inst_alloc(reinterpret_cast<PyObject*>(tensor_type));

@@ -96,8 +96,8 @@ double to_real(const Asker& asker, PyObject* object) {
 Ints to_ints(const Asker& asker, PyObject* object) {
     if (object == Py_None) return {};
     const auto add = [&](Ints& out, PyObject* item) {
-        if (nb::isinstance<Dim>(item)) {
-            out.push_back(nb::cast<Dim>(nb::handle(item)));
+        if (is_dim(item)) {
+            out.push_back(dim_of(item));
         } else {
             out.push_back(to_integer(asker, item));
         }
@@ -174,7 +174,7 @@ PyObject* number_object(const Scalar& value) {
 }
 
 bool is_operand(PyObject* object) {
-    if (is_tensor(object) || find_number(object) || nb::isinstance<Dim>(object)) return true;
+    if (is_tensor(object) || find_number(object) || is_dim(object)) return true;
     if (PyList_Check(object) || PyTuple_Check(object)) return true;
     if (PyUnicode_Check(object) || object == Py_None || PyType_Check(object)) return false;
     return PyObject_CheckBuffer(object) != 0 || PyObject_HasAttrString(object, "__dlpack__") != 0 ||

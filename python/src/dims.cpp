@@ -12,8 +12,7 @@
 namespace lazuli::python {
 
 std::optional<Dim> find_dim(PyObject* object) {
-    const nb::handle handle(object);
-    if (nb::isinstance<Dim>(handle)) return nb::cast<Dim>(handle);
+    if (is_dim(object)) return dim_of(object);
     if (PyBool_Check(object) || is_tensor(object)) return std::nullopt;
     if (PyFloat_Check(object)) {  // a float may be equal to a size, as it may be to an int
         const double value = PyFloat_AS_DOUBLE(object);
@@ -105,15 +104,16 @@ nb::object extreme(nb::handle a, nb::handle b) {
 
 void bind_dims(nb::module_& m) {
     const auto number = [](Dim d) { return d.value(); };
-    nb::class_<Dim>(
+    nb::class_<Dim> type(
         m, "Dim", nb::is_final(),
         "The size of a dimension that is known only when a compiled function is called: a "
         "variable, or an expression of some. +, -, *, // and % with integers and other sizes give "
         "sizes again, or integers where the variables cancel.\n\nA comparison answers True or "
         "False only where that holds for all values within the bounds, and is an ArgumentError "
         "else: what is recorded serves all sizes, so a branch taken for some would be wrong for "
-        "others. It has no number: int(d) is an error that names it.")
-        .def("__add__", left<plus>, nb::arg("other").none())
+        "others. It has no number: int(d) is an error that names it.");
+    dim_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+    type.def("__add__", left<plus>, nb::arg("other").none())
         .def("__radd__", right<plus>, nb::arg("other").none())
         .def("__sub__", left<minus>, nb::arg("other").none())
         .def("__rsub__", right<minus>, nb::arg("other").none())
@@ -125,6 +125,8 @@ void bind_dims(nb::module_& m) {
         .def("__rmod__", right<rest>, nb::arg("other").none())
         .def("__neg__", [](Dim d) { return dim_object(Dim(0) - d); })
         .def("__pos__", [](Dim d) { return d; })
+        .def("__copy__", [](Dim d) { return d; })
+        .def("__deepcopy__", [](Dim d, nb::handle) { return d; })
         .def("__eq__", compared<same>("=="), nb::arg("other").none())
         .def("__ne__", compared<same, true>("!="), nb::arg("other").none())
         .def("__lt__", compared<below>("<"), nb::arg("other").none())

@@ -71,7 +71,7 @@ Tensor arange_to(const Function& self, Dim start, Dim stop, std::int64_t step, c
 
 PyObject* arange_of(const Function& self, Objects o) {
     const bool one = o[1] == Py_None;
-    if (nb::isinstance<Dim>(o[one ? 0 : 1])) {
+    if (is_dim(o[one ? 0 : 1])) {
         return wrap(arange_to(self, one ? Dim(0) : to_dim(asker(self, 0), o[0]),
                               to_dim(asker(self, one ? 0 : 1), o[one ? 0 : 1]),
                               to_integer(asker(self, 2), o[2]), make_of(self, o)));

@@ -18,7 +18,7 @@ namespace {
 Slice slice_of(PyObject* object) {
     const auto part = [](PyObject* bound) -> std::optional<std::int64_t> {
         if (bound == Py_None) return std::nullopt;
-        if (nb::isinstance<Dim>(bound)) return nb::cast<Dim>(nb::handle(bound)).raw();
+        if (is_dim(bound)) return dim_of(bound).raw();
         if (PyIndex_Check(bound) == 0) throw nb::type_error("slices are made of integers or None");
         const Py_ssize_t value = PyNumber_AsSsize_t(bound, nullptr);  // beyond the ends is cut
         if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -79,7 +79,7 @@ void check_ranges(const Tensor& x, std::span<const Entry> index) {
 Entry index_of(PyObject* object) {
     if (PyLong_Check(object) && !PyBool_Check(object))
         return {to_integer({"index", "position"}, object)};
-    if (nb::isinstance<Dim>(object)) return {nb::cast<Dim>(nb::handle(object)).raw()};
+    if (is_dim(object)) return {dim_of(object).raw()};
     if (PySlice_Check(object)) return {slice_of(object)};
     if (object == Py_None) return {newaxis};
     if (object == Py_Ellipsis) return {ellipsis};

@@ -8,6 +8,7 @@
 namespace lazuli::python {
 
 PyTypeObject* tensor_type = nullptr;
+PyTypeObject* dim_type = nullptr;
 thread_local int eager_depth = 0;
 
 void evaluate(const Tensor& tensor) {

@@ -26,11 +26,13 @@ const Shape& shape_of(std::string_view op, const Operand& x) {
     return static_cast<const ir::Node*>(x.node())->spec.shape;
 }
 
-/// Entry `i` of a list of positions. Far below all sizes it makes no difference how far.
+/// Entry `i` of a list of positions. Far beyond all sizes it makes no difference how far, and sums
+/// stay within 64 bits.
 Dim position_at(const Ints& list, int i) {
     const std::int64_t raw = list.raw()[static_cast<std::size_t>(i)];
     if (detail::is_expression(raw)) return Dim::from_raw(raw);
-    return std::max(raw, -(std::int64_t{1} << 62));
+    constexpr std::int64_t kFar = std::int64_t{1} << 61;
+    return std::clamp(raw, -kFar, kFar);
 }
 
 /// min and max, in the simpler form where one is known not to be it.

@@ -35,7 +35,11 @@ class Functions : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::Values("reference", "interpreter", "cpu"),
+<<<<<<< HEAD
                          [](const auto& param) { return std::string(param.param); });
+=======
+                         [](const auto& device) { return std::string(device.param); });
+>>>>>>> sym-py
 
 /// Numbers between -1 and 1 that no other seed has.
 Tensor noise(const Shape& shape, std::uint64_t seed) {
@@ -113,6 +117,26 @@ std::vector<Way> ways() {
              return Tensors{mixed, mixed.sum({0}), sums};
          }},
         {"joined", {b, t}, [](const Tensor& x) { return Tensors{concat({x, x * 2, x}, 1) + 1}; }},
+        {"made of nothing",
+         {b, t},
+         [](const Tensor& x) {
+             const Dim rows = x.shape().dim(0);
+             const Dim columns = x.shape().dim(1);
+             return Tensors{x + zeros(x.shape()) + full({rows, Dim(1)}, 2.5F),
+                            matmul(x, eye(columns)) + tri(rows, columns, 1)};
+         }},
+        {"ranges",
+         {b, t},
+         [](const Tensor& x) {
+             const std::int64_t half = ((x.shape().dim(1) + 1) / 2).raw();
+             return Tensors{x(0),
+                            x(whole, -1),
+                            x(slice({}, {}, -1), slice({}, {}, 2)),
+                            x(whole, slice(0, half)),
+                            x(whole, slice({}, 3)),
+                            x(whole, slice(-3, {})) + 1,
+                            x(whole, newaxis).squeeze(Axes(1)).flatten()};
+         }},
     };
 }
 

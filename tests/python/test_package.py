@@ -21,6 +21,15 @@ def test_the_example_of_the_readme_runs():
     assert "1 kernel" in printed.getvalue() and "[1.9732286" in printed.getvalue()
 
 
+def test_the_readme_compiles_a_function():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = {}
+    for program in text.split("```python\n")[1:3]:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(program.split("```")[0], names)
+    assert names["f"](names["x"])["mean"].tolist() == [1, 1] and names["f"].bindings_seen() == [{"b": 2}, {"b": 7}]
+
+
 def test_the_stub_knows_every_name():
     stub = ast.parse((pathlib.Path(lz.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
     known = set()

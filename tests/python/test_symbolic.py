@@ -1,6 +1,7 @@
 """Sizes that vary: Dim, placeholders, and functions that are compiled once for all sizes."""
 
 import collections
+import copy
 import threading
 
 import numpy as np
@@ -75,6 +76,7 @@ def test_names_and_bounds():
     for conversion in (int, float, range, np.zeros):
         with pytest.raises(lz.ShapeError, match="py_b has no value"):
             conversion(B)
+    assert copy.deepcopy({"shape": (B, 3)}) == {"shape": (B, 3)}
     with pytest.raises(TypeError, match="'name' must be a text"):
         lz.dim(3, 1, 2)
 
