@@ -35,11 +35,7 @@ class Functions : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::Values("reference", "interpreter", "cpu"),
-<<<<<<< HEAD
-                         [](const auto& param) { return std::string(param.param); });
-=======
                          [](const auto& device) { return std::string(device.param); });
->>>>>>> sym-py
 
 /// Numbers between -1 and 1 that no other seed has.
 Tensor noise(const Shape& shape, std::uint64_t seed) {
