@@ -62,6 +62,7 @@ inline const Rule& rule_of(std::string_view op) {
         {.op = "convolution", .numbers = {{0, 1}, {1}}},
         {.op = "convolution_transpose", .numbers = {{0, 1}, {1}}},
         {.op = "loop", .sized_attr = 3},
+        {.op = "random_permutation", .sized_attr = 0},
         {.op = "reshape", .refused = 2, .why = "any sizes have another product than any others"},
         {.op = "view", .refused = 4, .why = "strides are the numbers of the case"},
     };
@@ -196,10 +197,11 @@ inline std::optional<VariedCall> varied(const OpDef& def, const Call& call) {
         auto& number =
             std::get<std::int64_t>(out.call.attrs[static_cast<std::size_t>(rule.sized_attr)]);
         const Dim size = variable(number);
-        if (std::ranges::any_of(out.call.inputs, [&](const TensorSpec& spec) {
-                return spec.shape.rank() > 0 && spec.shape.dim(0) == size;
-            }))
-            number = size.raw();
+        // What is counted along no operand is a number.
+        const auto has_it = [&](const TensorSpec& spec) {
+            return spec.shape.rank() == 0 || spec.shape.dim(0) == size;
+        };
+        if (std::ranges::any_of(out.call.inputs, has_it)) number = size.raw();
     }
     // Bodies take what they are handed.
     for (Attribute& attr : out.call.attrs) {

@@ -44,8 +44,11 @@ class Function {
 
     /// What was recorded: the arguments come first, then what it took from outside.
     const Program& program() const;
-    /// Its kernels, and whether they serve all sizes; where they do not, why.
+    /// Its kernels, and whether they serve all sizes; where they do not, why. Figures are those of
+    /// the sizes it was called with last, or of some.
     Explanation explain() const;
+    /// The same for the sizes of these arguments.
+    Explanation explain(const std::vector<Tensor>& arguments) const;
     /// The values of its variables it was called with and still has plans for, last ones first.
     std::vector<std::vector<SizeBinding>> bindings_seen() const;
     /// Whether there is a function.

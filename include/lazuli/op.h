@@ -33,11 +33,11 @@ using OpId = std::uint16_t;
 /// What an attribute holds.
 enum class AttrKind : std::uint8_t {
     boolean,  ///< true or false.
-    integer,  ///< A 64-bit integer.
+    integer,  ///< A 64-bit integer, or a size that is an expression.
     real,     ///< A double.
     scalar,   ///< A number of any kind.
     axes,     ///< A list of axes, each from 0 to 63.
-    ints,     ///< A list of 64-bit integers.
+    ints,     ///< A list of 64-bit integers, or of sizes.
     text,     ///< A short name.
     choice,   ///< One of a fixed list of names.
     view,     ///< Where the elements come from, as a tracker whose shape is the result's.
@@ -81,8 +81,10 @@ class Attrs {
     Attrs(const OpDef& def, std::span<const std::uint64_t> words) : def_(&def), words_(words) {}
     /// Attribute `index` as a truth value.
     bool boolean(int index) const { return *word(index) != 0; }
-    /// Attribute `index` as an integer.
-    std::int64_t integer(int index) const { return static_cast<std::int64_t>(*word(index)); }
+    /// Attribute `index` as an integer; ShapeError where it is a size that is no number.
+    std::int64_t integer(int index) const {
+        return detail::read_slot(static_cast<std::int64_t>(*word(index)));
+    }
     /// Attribute `index`, an integer, as a size: it may be an expression. ArgumentError for a
     /// number that is no size.
     Dim size(int index) const;

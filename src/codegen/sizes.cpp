@@ -73,6 +73,12 @@ std::uint32_t SizeTable::place_of(const Node* node) {
     throw InternalError("an expression of no known kind");
 }
 
+bool SizeTable::all_hold(std::span<const std::int64_t> values) const {
+    std::vector<std::int64_t> results(results_.size());
+    evaluate(values, results);
+    return std::ranges::find(results, 0) == results.end();
+}
+
 void SizeTable::evaluate(std::span<const std::int64_t> values,
                          std::span<std::int64_t> results) const {
     if (values.size() != names_.size() || results.size() != results_.size())

@@ -26,6 +26,9 @@ class SizeTable {
     std::size_t add(Expr expr);
     std::size_t add(Dim size) { return add(size.expr()); }
 
+    /// Whether no result is 0 where the variables have these values: that all conditions hold.
+    bool all_hold(std::span<const std::int64_t> values) const;
+
     std::size_t variables() const { return names_.size(); }
     /// How many results there are.
     std::size_t size() const { return results_.size(); }

@@ -45,25 +45,30 @@ Tensors parts(const OpRef& op, const Tensors& operands, const AttrWords& words,
 }
 
 /// The length that the first axes of what is scanned have.
-std::int64_t length_of(std::span<const TensorSpec> scanned) {
+Dim length_of(std::span<const TensorSpec> scanned) {
     for (const TensorSpec& spec : scanned) {
-        if (spec.shape.rank() > 0 && spec.shape[0] == scanned[0].shape[0]) continue;
+        if (spec.shape.rank() > 0 &&
+            equal(spec.shape.dim(0), scanned[0].shape.dim(0)) == Truth::yes)
+            continue;
         std::string all;
         for (const TensorSpec& each : scanned) all += (all.empty() ? "" : ", ") + each.str();
         throw ShapeError(
             fmt::format("scan_loop: first axes of one length are needed, given {}", all),
             scanned[0].shape.str(), spec.shape.str());
     }
-    return scanned[0].shape[0];
+    return scanned[0].shape.dim(0);
 }
 
-/// The general loop. `trips` is an operand where `fixed` is negative.
-Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
-                 const Tensors& carried, const Tensors& scanned, bool reverse,
+/// In the place of a number of trips that is an operand.
+constexpr Dim kOperand = -1;
+
+/// The general loop. `trips` is an operand where `fixed` says so.
+Looped make_loop(std::string_view name, const Tensor& trips, Dim fixed, const Tensors& carried,
+                 const Tensors& scanned, bool reverse,
                  const std::function<Looped(const Tensor&, const Tensors&, const Tensors&)>& body) {
     static const OpRef op("loop");
     Tensors operands;
-    if (fixed < 0) operands.push_back(trips);
+    if (fixed == kOperand) operands.push_back(trips);
     operands.insert(operands.end(), carried.begin(), carried.end());
     operands.insert(operands.end(), scanned.begin(), scanned.end());
     const Device device = home_of(carried.empty() ? operands : carried);
@@ -71,7 +76,7 @@ Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
     for (const TensorSpec& spec : specs_of(name, carried)) arguments.push_back(spec);
     for (const TensorSpec& spec : specs_of(name, scanned)) {
         TensorSpec entry{spec.dtype, {}};
-        for (int d = 1; d < spec.shape.rank(); ++d) entry.shape.push_back(spec.shape[d]);
+        for (int d = 1; d < spec.shape.rank(); ++d) entry.shape.push_back(spec.shape.dim(d));
         arguments.push_back(entry);
     }
     const Recorded recorded = record_body(name, arguments, device, [&](const Tensors& given) {
@@ -95,7 +100,7 @@ Looped make_loop(std::string_view name, const Tensor& trips, std::int64_t fixed,
     words.program(outside.program(0, arguments));
     words.integer(static_cast<std::int64_t>(carried.size()));
     words.integer(static_cast<std::int64_t>(scanned.size()));
-    words.integer(fixed);
+    words.integer(fixed.raw());
     words.boolean(reverse);
     Tensors all = parts(op, operands, words, ops::loop_results, device);
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>(carried.size());
@@ -131,8 +136,8 @@ Tensors loop(const Tensor& trips, const Tensors& carried,
                                      home_of(carried.empty() ? Tensors{trips} : carried), {},
                                      words.words());
     }
-    return make_loop("loop", passed.dtype() == i64 ? passed : passed.cast(i64), -1, carried, {},
-                     false,
+    return make_loop("loop", passed.dtype() == i64 ? passed : passed.cast(i64), kOperand, carried,
+                     {}, false,
                      [&](const Tensor& step, const Tensors& now, const Tensors&) {
                          return Looped{body(step, now)};
                      })

@@ -244,7 +244,13 @@ const Program& Function::program() const {
 
 Explanation Function::explain() const {
     if (state_ == nullptr) throw ArgumentError("explain: there is no function");
-    return state_->open->explain();
+    return state_->open->explain({});
+}
+
+Explanation Function::explain(const Tensors& arguments) const {
+    if (state_ == nullptr) throw ArgumentError("explain: there is no function");
+    for (const Tensor& argument : arguments) (void)frontend::require_node("explain", argument);
+    return state_->open->explain(Binder(state_->specs, state_->variables).run(arguments));
 }
 
 std::vector<std::vector<SizeBinding>> Function::bindings_seen() const {

@@ -144,8 +144,8 @@ Tensor pad(const Operand& x, const Ints& before, const Ints& after, Scalar value
     static const OpRef op("pad");
     Call call(op);
     call.arg(x);
-    call.words().ints(before.dims());
-    call.words().ints(after.dims());
+    call.words().ints(before.raw());
+    call.words().ints(after.raw());
     call.words().scalar(value);
     return call.done();
 }

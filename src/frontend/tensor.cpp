@@ -331,7 +331,8 @@ void ensure_rank(std::string_view op, const TensorSpec& spec, int least, int mos
 void ensure_shape(std::string_view op, const TensorSpec& spec, const Shape& expected) {
     bool fits = spec.shape.rank() == expected.rank();
     for (int i = 0; fits && i < expected.rank(); ++i)
-        fits = expected[i] == -1 || expected[i] == spec.shape[i];
+        fits =
+            expected.dim(i) == Dim(-1) || equal(expected.dim(i), spec.shape.dim(i)) == Truth::yes;
     if (!fits) {
         throw ShapeError(
             fmt::format("{}: expects shape {}, given {}", op, expected.str(), spec.str()),

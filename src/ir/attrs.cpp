@@ -187,7 +187,7 @@ const std::uint64_t* Attrs::word(int index) const {
 }
 
 Dim Attrs::size(int index) const {
-    const std::int64_t number = integer(index);
+    const auto number = static_cast<std::int64_t>(*word(index));
     if (detail::is_expression(number)) return Dim::from_raw(number);
     if (Dim::from_raw(number).is_concrete()) return number;
     throw ArgumentError(fmt::format("{}: {} {} is no size", def_->name,
@@ -224,7 +224,7 @@ const Program& Attrs::program(int index) const { return ir::program_at(*word(ind
 Attribute Attrs::get(int index, const Shape& result) const {
     switch (def_->attrs[static_cast<std::size_t>(index)].kind) {
         case AttrKind::boolean: return boolean(index);
-        case AttrKind::integer: return integer(index);
+        case AttrKind::integer: return static_cast<std::int64_t>(*word(index));
         case AttrKind::real: return real(index);
         case AttrKind::scalar: return scalar(index);
         case AttrKind::axes:

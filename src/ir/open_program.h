@@ -23,7 +23,8 @@ class OpenProgram {
     virtual std::vector<Binding> run(std::span<const SizeBinding> values,
                                      std::span<Node* const> operands,
                                      std::span<const std::size_t> unneeded) = 0;
-    virtual Explanation explain() = 0;
+    /// What it runs at these values; at the last ones, or at some, where none are given.
+    virtual Explanation explain(std::span<const SizeBinding> values) = 0;
     /// The values that it has plans for, last ones first.
     virtual std::vector<std::vector<SizeBinding>> bindings() const = 0;
 };

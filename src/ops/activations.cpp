@@ -45,10 +45,10 @@ TensorSpec infer_glu(const InferArgs& args) {
     TensorSpec out = *args.inputs[0];
     const Dim size = out.shape.dim(axis);
     if (equal(size % 2, 0) != Truth::yes) {
-        throw ShapeError(fmt::format("glu: axis {} of {} has {} elements, which {} two halves",
-                                     axis, out.str(), size.str(),
-                                     size.is_concrete() ? "are not" : "need not be"),
-                         "an even size", size.str());
+        throw ShapeError(
+            fmt::format("glu: axis {} of {} has {} elements, which {} two halves", axis, out.str(),
+                        size.str(), size.is_concrete() ? "are not" : "need not be"),
+            "an even size", size.str());
     }
     out.shape.set(axis, size / 2);
     return out;

@@ -54,18 +54,18 @@ TensorSpec infer_attention(const InferArgs& args) {
         }
     }
     if (!same(last(q.shape, 1), last(k.shape, 1))) {
-        throw ShapeError(
-            fmt::format("attention: queries and keys differ in length: {} and {} "
-                        "({} vs {})",
-                        q.shape.str(), k.shape.str(), last(q.shape, 1).str(), last(k.shape, 1).str()),
-            q.shape.str(), k.shape.str());
+        throw ShapeError(fmt::format("attention: queries and keys differ in length: {} and {} "
+                                     "({} vs {})",
+                                     q.shape.str(), k.shape.str(), last(q.shape, 1).str(),
+                                     last(k.shape, 1).str()),
+                         q.shape.str(), k.shape.str());
     }
     if (!same(last(k.shape, 2), last(v.shape, 2))) {
-        throw ShapeError(
-            fmt::format("attention: there are not as many values as keys: {} and {} "
-                        "({} vs {})",
-                        k.shape.str(), v.shape.str(), last(k.shape, 2).str(), last(v.shape, 2).str()),
-            k.shape.str(), v.shape.str());
+        throw ShapeError(fmt::format("attention: there are not as many values as keys: {} and {} "
+                                     "({} vs {})",
+                                     k.shape.str(), v.shape.str(), last(k.shape, 2).str(),
+                                     last(v.shape, 2).str()),
+                         k.shape.str(), v.shape.str());
     }
     const Shape* shapes[] = {&q.shape, &k.shape, &v.shape};
     const Shape batch = joined_batches("attention", shapes);

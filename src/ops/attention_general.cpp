@@ -116,8 +116,7 @@ Value build_general(ProgramBuilder& builder, Inputs in, const InferArgs& args) {
     Ints turned;
     for (int i = 0; i < rank; ++i) turned.push_back(i);
     swap(turned[rank - 1], turned[rank - 2]);
-    const Value products =
-        matmul(grouped(in[0], each), permute(grouped(in[1], 1), Axes(turned)));
+    const Value products = matmul(grouped(in[0], each), permute(grouped(in[1], 1), Axes(turned)));
     Value scores = products * attention_scale(products, args.attrs.real(kScale), last(q, 1));
     const double cap = args.attrs.real(kSoftcap);
     if (cap > 0) scores = tanh(scores / cap) * cap;

@@ -64,10 +64,9 @@ Value number_of(ProgramBuilder& builder, Dim size, DType dtype) {
 bool is_empty(const InferArgs& args, Dim count) {
     if (at_least(count, 1) == Truth::yes) return false;
     if (equal(count, 0) == Truth::yes) return true;
-    throw ShapeError(
-        fmt::format("{}: {} elements may be none, which needs another formula (of {})",
-                    args.op.name, count.str(), operands_text(args)),
-        "at least one element", count.str());
+    throw ShapeError(fmt::format("{}: {} elements may be none, which needs another formula (of {})",
+                                 args.op.name, count.str(), operands_text(args)),
+                     "at least one element", count.str());
 }
 
 int axis_of(const InferArgs& args) {

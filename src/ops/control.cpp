@@ -83,8 +83,8 @@ TensorSpec infer_argument(const InferArgs& args) {
 
 void evaluate_argument(const EvalArgs& args) {
     throw ExecutionError(
-        "argument", fmt::format("{} stands for an argument of what is recorded, a body or a "
-                                "function that is compiled, and has no value",
+        "argument", fmt::format("{} stands for an argument of a body or a function, and has no "
+                                "value while that is recorded",
                                 args.spec->str()));
 }
 

@@ -56,10 +56,10 @@ TensorSpec infer_convolution(const InferArgs& args) {
     const Dim taken = w.shape.dim(1);
     if (equal(channels % window.groups, 0) != Truth::yes ||
         equal(w.shape.dim(0) % window.groups, 0) != Truth::yes) {
-        throw wrong(fmt::format("{} groups {} divide the channels", window.groups,
-                                detail::are_numbers(channels, w.shape.dim(0)) ? "do not"
-                                                                              : "need not"),
-                    "a divisor of the channels", fmt::format("{}", window.groups));
+        throw wrong(
+            fmt::format("{} groups {} divide the channels", window.groups,
+                        detail::are_numbers(channels, w.shape.dim(0)) ? "do not" : "need not"),
+            "a divisor of the channels", fmt::format("{}", window.groups));
     }
     if (equal(channels / window.groups, taken) != Truth::yes) {
         throw wrong(fmt::format("channels differ ({} in {} groups vs {})", channels.str(),

@@ -46,8 +46,8 @@ TensorSpec infer_transpose(const InferArgs& args) {
     }
     const Dim channels = x.shape.dim(1);
     if (equal(w.shape.dim(0), channels) != Truth::yes)
-        throw wrong(fmt::format("channels differ ({} vs {})", channels.str(),
-                                w.shape.dim(0).str()));
+        throw wrong(
+            fmt::format("channels differ ({} vs {})", channels.str(), w.shape.dim(0).str()));
     check_bounds(args, {{"groups", groups, 1}}, kMost);
     if (equal(channels % groups, 0) != Truth::yes)
         throw wrong(fmt::format("{} groups {} divide the channels", groups,

@@ -95,9 +95,10 @@ Value build_categorical(ProgramBuilder& builder, Inputs in, const InferArgs& arg
 
 TensorSpec infer_permutation(const InferArgs& args) {
     check_key(args);
-    const std::int64_t n = args.attrs.integer(0);
-    if (n < 0)
-        throw ArgumentError(fmt::format("random_permutation: {} is not a number of elements", n));
+    const Dim n = args.attrs.size(0);
+    if (at_least(n, 0) != Truth::yes)
+        throw ArgumentError(
+            fmt::format("random_permutation: {} is not a number of elements", n.str()));
     return {i64, {n}};
 }
 

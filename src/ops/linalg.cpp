@@ -37,10 +37,10 @@ void require_square(const InferArgs& args, int operand) {
     const Shape& shape = args.inputs[static_cast<std::size_t>(operand)]->shape;
     const int rank = shape.rank();
     if (equal(shape.dim(rank - 1), shape.dim(rank - 2)) == Truth::yes) return;
-    throw ShapeError(fmt::format("{}: a square matrix is needed, not {} ({} rows, {} columns)",
-                                 args.op.name, shape.str(), shape.dim(rank - 2).str(),
-                                 shape.dim(rank - 1).str()),
-                     "[..., n, n]", shape.str());
+    throw ShapeError(
+        fmt::format("{}: a square matrix is needed, not {} ({} rows, {} columns)", args.op.name,
+                    shape.str(), shape.dim(rank - 2).str(), shape.dim(rank - 1).str()),
+        "[..., n, n]", shape.str());
 }
 
 void require_system(const InferArgs& args) {

@@ -115,7 +115,7 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 }
 
 bool reshape_strided(StridedView& view, const Attrs&, const Shape& wanted) {
-    if (wanted.rank() > Shape::kInline || !wanted.is_concrete()) return false;
+    if (wanted.rank() > Shape::kInline) return false;
     std::int64_t before = 1;
     for (int i = view.shape.rank() - 1; i >= 0; --i) {
         const std::int64_t size = view.shape[i];
@@ -235,7 +235,7 @@ void move_broadcast(Placement& placement, const Attrs&, const Shape& result) {
 
 bool broadcast_strided(StridedView& view, const Attrs&, const Shape& wanted) {
     const int lead = wanted.rank() - view.shape.rank();
-    if (wanted.rank() > Shape::kInline || lead < 0 || !wanted.is_concrete()) return false;
+    if (wanted.rank() > Shape::kInline || lead < 0) return false;
     for (int i = wanted.rank() - 1; i >= 0; --i) {
         const bool repeats = i < lead || view.shape[i - lead] != wanted[i];
         if (repeats && ((i >= lead && view.shape[i - lead] != 1) || wanted[i] < 0)) return false;
@@ -308,27 +308,24 @@ void move_slice(Placement& placement, const Attrs& attrs, const Shape& result) {
     detail::SmallVector<std::int64_t, 6> walked;
     for (int i = 0; i < starts.rank(); ++i) {
         // From the lowest to the highest position; a negative step walks them backwards.
-        if (const Dim count = result.dim(i); !count.is_concrete()) {
-            const Dim start = entry(starts, i);
-            const Dim reach = (count - 1) * steps[i];
+        const Dim size = result.dim(i);
+        if (size == Dim(0)) {  // from anywhere
+            ranges.push_back({0, 0});
+            walked.push_back(1);
+            continue;
+        }
+        const Dim start = entry(starts, i);
+        if (!detail::are_numbers(size, start)) {
+            const Dim reach = (size - 1) * steps[i];
             ranges.push_back(steps[i] > 0 ? DimRange{start, start + reach + 1}
                                           : DimRange{start + reach, start + 1});
-            walked.push_back(steps[i]);
+            walked.push_back(size == Dim(1) ? 1 : steps[i]);
             continue;
         }
         const std::int64_t count = result[i];
-        if (const Dim start = entry(starts, i); !start.is_concrete()) {
-            const Dim reach = Dim(std::max<std::int64_t>(count - 1, 0)) * steps[i];
-            ranges.push_back(count == 0     ? DimRange{0, 0}
-                             : steps[i] > 0 ? DimRange{start, start + reach + 1}
-                                            : DimRange{start + reach, start + 1});
-            walked.push_back(count > 1 ? steps[i] : 1);
-            continue;
-        }
         const std::int64_t last = count > 1 ? starts[i] + (count - 1) * steps[i] : starts[i];
         const std::int64_t low = std::min(starts[i], last);
-        ranges.push_back(count == 0 ? DimRange{0, 0}
-                                    : DimRange{low, std::max(starts[i], last) + 1});
+        ranges.push_back({low, std::max(starts[i], last) + 1});
         walked.push_back(count > 1 ? steps[i] : 1);
     }
     placement.tracker.shrink_to(ranges);

@@ -61,10 +61,10 @@ TensorSpec infer_group_norm(const InferArgs& args) {
     check_bounds(args, {{"groups", groups, 1}}, std::numeric_limits<std::int64_t>::max());
     const Dim channels = out.shape.dim(1);
     if (equal(channels % groups, 0) != Truth::yes) {
-        throw ShapeError(fmt::format("group_norm: {} groups {} divide the {} channels of {}",
-                                     groups, channels.is_concrete() ? "do not" : "need not",
-                                     channels.str(), out.str()),
-                         "a divisor of the channels", fmt::format("{}", groups));
+        throw ShapeError(
+            fmt::format("group_norm: {} groups {} divide the {} channels of {}", groups,
+                        channels.is_concrete() ? "do not" : "need not", channels.str(), out.str()),
+            "a divisor of the channels", fmt::format("{}", groups));
     }
     return out;
 }

@@ -129,8 +129,7 @@ TensorSpec infer_interpolate(const InferArgs& args) {
     TensorSpec out = x;
     for (int d = 0; d < dims; ++d) {
         const Dim from = x.shape.dim(2 + d);
-        if (sizes[d] < 0 || sizes[d] > kMost ||
-            (sizes[d] > 0 && at_least(from, 1) != Truth::yes)) {
+        if (sizes[d] < 0 || sizes[d] > kMost || (sizes[d] > 0 && at_least(from, 1) != Truth::yes)) {
             throw ShapeError(fmt::format("interpolate: {} elements cannot be made of {} (dimension "
                                          "{}): {} to {}",
                                          sizes[d], from.str(), d, x.str(), sizes.str()),
@@ -159,7 +158,8 @@ Value linear(ProgramBuilder& builder, const Value& x, int axis, std::int64_t siz
     const Value from = maximum(place, constant_like(place, 0));
     const Value below = floor(from);
     const Value first = cast(below, i64);
-    const Value second = minimum(first + constant_like(first, 1), number_of(builder, taken - 1, i64));
+    const Value second =
+        minimum(first + constant_like(first, 1), number_of(builder, taken - 1, i64));
     Shape beside = Shape::filled(x.shape().rank(), 1);
     beside[axis] = size;
     const Value share = reshape(narrowed(from - below, x.dtype()), beside);

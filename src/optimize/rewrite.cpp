@@ -79,7 +79,7 @@ std::optional<Value> Rewriter::apply_rule(const Candidate& candidate) {
         const auto replaced = (*rule_)(*this, candidate);
         depth_ = depth;
         return replaced;
-    } catch (const ShapeError&) {
+    } catch (const Error&) {
         // A rule that must know a size as a number, or prove what depends, does not apply where
         // sizes are expressions.
         if (program_->variables().empty()) throw;

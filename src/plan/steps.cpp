@@ -44,7 +44,7 @@ Program optimized(const Program& program, std::vector<PassInfo>& passes) {
 /// The steps of a program, grouped as its `instance`, which may have numbers for its sizes, asks
 /// for; `conditions` are those of the kernels.
 void add_steps(Steps& out, const Program& program, const Program& instance,
-               std::vector<Expr>& conditions) {
+               codegen::SizeTable& conditions) {
     static const bool verify = env::flag(env::Var::verify);
     // Layers of a model are the same code over other buffers: kernels are named and told apart by
     // what they do.
@@ -62,8 +62,7 @@ void add_steps(Steps& out, const Program& program, const Program& instance,
         } else {
             codegen::Lowered lowered = make_kernel(program, grouped.group, "kernel");
             step.buffers = std::move(lowered.buffers);
-            conditions.insert(conditions.end(), lowered.conditions.begin(),
-                              lowered.conditions.end());
+            for (const Expr& condition : lowered.conditions) (void)conditions.add(condition);
             auto& shared = known[lowered.kernel.str()];
             if (shared == nullptr) {
                 if (verify) lowered.kernel.verify();
@@ -93,7 +92,7 @@ std::int64_t unplanned_bytes(const Program& program) {
 Steps make_steps(const Program& program) {
     Steps out;
     out.program = optimized(program, out.passes);
-    std::vector<Expr> none;
+    codegen::SizeTable none({});
     add_steps(out, out.program, out.program, none);
     plan_memory(out);
     out.memory.unplanned = unplanned_bytes(program);
@@ -157,12 +156,10 @@ OpenSteps make_open_steps(const Program& program) {
     const std::vector<SizeBinding> values = values_to_decide_by(variables);
     out.pattern.program = out.program.instantiate(values);
     for (const SizeBinding& value : values) out.pattern.sizes.push_back(value.second);
-    std::vector<Expr> conditions;
-    add_steps(out.pattern, out.program, out.pattern.program, conditions);
+    add_steps(out.pattern, out.program, out.pattern.program, out.conditions);
     for (const Step& step : out.pattern.all) {
         if (step.kernel != nullptr) ensure_one_shape(out.program, step.group);
     }
-    for (const Expr& condition : conditions) (void)out.conditions.add(condition);
     plan_memory(out.pattern);
     return out;
 }
@@ -176,9 +173,7 @@ std::optional<Steps> bind_steps(const OpenSteps& open, std::span<const SizeBindi
         own.push_back(*at);
         out.sizes.push_back(at->second);
     }
-    std::vector<std::int64_t> conditions(open.conditions.size());
-    open.conditions.evaluate(out.sizes, conditions);
-    if (std::ranges::find(conditions, 0) != conditions.end()) return std::nullopt;
+    if (!open.conditions.all_hold(out.sizes)) return std::nullopt;
     out.program = open.program.instantiate(own);
     out.all = open.pattern.all;
     out.kernels = open.pattern.kernels;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <mutex>
@@ -119,6 +120,33 @@ class ForAllSizes {
     std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
 };
 
+Explanation explanation_of(const PreparedInfo& info) {
+    Explanation out;
+    out.operations = static_cast<std::int64_t>(info.program.size());
+    out.arena_bytes = info.arena_bytes;
+    out.alive_bytes = info.alive_bytes;
+    out.unplanned_bytes = info.unplanned_bytes;
+    for (const KernelInfo& kernel : info.kernels) {
+        out.kernels.push_back({.name = kernel.name,
+                               .operations = kernel.operations,
+                               .bytes_read = kernel.bytes_read,
+                               .bytes_written = kernel.bytes_written,
+                               .ends = kernel.why == "result" ? "" : kernel.why,
+                               .how = kernel.how});
+        out.bytes_read += kernel.bytes_read;
+        out.bytes_written += kernel.bytes_written;
+    }
+    return out;
+}
+
+/// `, here b = 8, t = 100`.
+std::string text_of(const Values& values) {
+    std::string out;
+    for (const auto& [name, value] : values)
+        out += fmt::format("{} {} = {}", out.empty() ? ", here" : ",", name, value);
+    return out;
+}
+
 class OpenPlan final : public ir::OpenProgram {
    public:
     OpenPlan(const Program& program, Device device) : program_(program), device_(device) {}
@@ -155,12 +183,25 @@ class OpenPlan final : public ir::OpenProgram {
         return out;
     }
 
-    Explanation explain() override {
+    Explanation explain(std::span<const SizeBinding> values) override {
         const std::scoped_lock lock(mutex_);
         ForAllSizes& all = planned();
-        Explanation out;
-        out.cache = all.why_not().empty() ? "one plan for all sizes"
-                                          : fmt::format("a plan for each size: {}", all.why_not());
+        Values chosen(values.begin(), values.end());
+        if (chosen.empty() && !all.bindings().empty()) chosen = all.bindings().front();
+        if (chosen.empty()) {
+            for (const Dim variable : program_.variables())
+                chosen.emplace_back(
+                    variable.str(),
+                    std::clamp(std::int64_t{64}, variable.bounds().low, variable.bounds().high));
+        }
+        Finding finding;
+        const auto plan = all.at(chosen, finding);
+        Explanation out =
+            explanation_of(backend_of(plan->device).info(plan->prepared.get(), false));
+        const std::string at = text_of(chosen);
+        out.cache = all.why_not().empty()
+                        ? fmt::format("one plan for all sizes{}", at)
+                        : fmt::format("a plan for each size{}: {}", at, all.why_not());
         return out;
     }
 

@@ -25,8 +25,8 @@ const Node* all(Interner& in, const Node* a, const Node* b);
 /// Whether d >= 0 everywhere, nowhere, or somewhere.
 Truth sign(Interner& in, const Node* d);
 
-/// The same, looking further: at quotients, minima and maxima by what they are at least. For sizes,
-/// of which little is asked.
+/// The same, looking further: at powers, and at quotients, minima and maxima by what they are at
+/// least. For sizes, of which little is asked.
 Truth sign_of_size(Interner& in, const Node* d);
 
 /// The constant part and the terms of anything, seen as a sum.

@@ -1,8 +1,10 @@
 // Comparisons: the sign of a difference, conditions, and the smaller or larger of two.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "lazuli/error.h"
 #include "symbolic/build.h"
 #include "symbolic/interval.h"
 
@@ -155,6 +157,43 @@ std::vector<const Node*> lower_terms(Interner& in, const Term& term) {
     return out;
 }
 
+/// Whether d >= 0 everywhere, since no coefficient is negative where each factor is written as its
+/// lowest value and what is above it: t*t - t is (1 + u)*(1 + u) - (1 + u) = u*u + u.
+bool is_nonneg_above_lows(const Node* d) {
+    constexpr std::size_t kMostFactors = 8;
+    constexpr std::size_t kMostTerms = 256;
+    std::map<std::vector<const Node*>, std::int64_t> shifted;
+    shifted[{}] = constant_part(d);
+    Term single{};
+    for (const Term& term : terms_of(d, single)) {
+        Term alone{1, term.node};
+        const std::span<const Term> factors = term.node->is(Kind::product)
+                                                  ? std::span(term.node->begin(), term.node->end())
+                                                  : std::span<const Term>(&alone, 1);
+        if (factors.size() > kMostFactors) return false;
+        // Each choice takes of every factor what is above its lowest value, or that value.
+        for (std::size_t choice = 0; choice < std::size_t{1} << factors.size(); ++choice) {
+            std::int64_t coef = term.coef;
+            std::vector<const Node*> above;
+            for (std::size_t i = 0; i < factors.size(); ++i) {
+                const std::int64_t low = factors[i].node->bounds.low;
+                if (!is_finite(low)) return false;
+                if ((choice >> i & 1) != 0) {
+                    above.push_back(factors[i].node);
+                } else if (__builtin_mul_overflow(coef, low, &coef)) {
+                    return false;
+                }
+            }
+            std::sort(above.begin(), above.end());
+            std::int64_t& total = shifted[std::move(above)];
+            if (__builtin_add_overflow(total, coef, &total)) return false;
+        }
+        if (shifted.size() > kMostTerms) return false;
+    }
+    return std::all_of(shifted.begin(), shifted.end(),
+                       [](const auto& term) { return term.second >= 0; });
+}
+
 /// Whether d >= 0 everywhere, by what its terms are at least. `budget` bounds the search.
 bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
     Term single{};
@@ -164,11 +203,34 @@ bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
         for (const Node* low : lower) {
             if (--budget < 0) return false;
             const Node* next = add(in, add(in, d, term.node, -term.coef), low);
-            if (sign(in, next) == Truth::yes || is_nonneg_by_terms(in, next, budget)) return true;
+            if (sign(in, next) == Truth::yes || is_nonneg_above_lows(next) ||
+                is_nonneg_by_terms(in, next, budget))
+                return true;
         }
         return false;
     }
     return false;
+}
+
+/// So many times a sum that each coefficient can be divided by the divisors in its term: bounds of
+/// quotients are whole then.
+const Node* without_fractions(Interner& in, const Node* d) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 20;
+    std::int64_t times = 1;
+    const auto count = [&](const Node* node, std::int64_t coef) {
+        if (!node->is(Kind::quotient) || !(*node)[1].node->is_constant()) return;
+        const std::int64_t divisor = (*node)[1].node->value;
+        if (divisor < 1 || divisor > kMost) return;
+        const std::int64_t needed = divisor / std::gcd(divisor, coef);
+        if (times < kMost) times = std::lcm(times, needed);
+    };
+    Term single{};
+    for (const Term& term : terms_of(d, single)) {
+        count(term.node, term.coef);
+        if (!term.node->is(Kind::product)) continue;
+        for (const Term& factor : *term.node) count(factor.node, term.coef);
+    }
+    return is_finite(d->bounds) && times < kMost ? scale(in, d, times) : d;
 }
 
 }  // namespace
@@ -176,11 +238,18 @@ bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
 Truth sign_of_size(Interner& in, const Node* d) {
     const Truth known = sign(in, d);
     if (known != Truth::depends) return known;
-    int budget = kBudget;
-    if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
-    budget = kBudget;
-    const Node* opposite = add(in, constant(in, -1), d, -1);
-    return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+    try {
+        if (is_nonneg_above_lows(d)) return Truth::yes;
+        d = without_fractions(in, d);
+        int budget = kBudget;
+        if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
+        budget = kBudget;
+        const Node* opposite = add(in, constant(in, -1), d, -1);
+        if (is_nonneg_above_lows(opposite)) return Truth::no;
+        return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+    } catch (const Error&) {  // a number on the way leaves 64 bits: not found out
+        return Truth::depends;
+    }
 }
 
 const Node* nonneg(Interner& in, const Node* d) {

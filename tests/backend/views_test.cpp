@@ -86,7 +86,10 @@ TEST(Views, PutTogetherByHandAreChecked) {
     EXPECT_THROW((void)made({{2, 3}, {3}, 0, {}}), ArgumentError);
     EXPECT_THROW((void)made({{2, 3}, {3, 1}, 0, {{0, 1}}}), ArgumentError);
     EXPECT_THROW((void)made({{2, 3}, {3, 1}, 1, {}}), ShapeError);
-    EXPECT_THROW((void)made({{2, dim("views_test_n", 1, 3)}, {3, 1}, 0, {}}), ArgumentError);
+    EXPECT_THROW((void)made({{2, 3}, {dim("views_test_n", 1, 4), 1}, 0, {}}), ShapeError);
+    EXPECT_THROW(
+        (void)made({{2, 3}, {dim("views_test_m", 1, 3), 1}, 0, {}}).to_vector<std::int64_t>(),
+        ShapeError);
     EXPECT_THROW((void)made({{6}, {1}, 0, {}}), ArgumentError);
 }
 

@@ -193,8 +193,9 @@ TEST(Program, BytesAreCheckedToTheEnd) {
         (void)Program::from_bytes(other);
         FAIL();
     } catch (const ArgumentError& e) {
-        EXPECT_STREQ(e.what(),
-                     "program bytes: version 3 is none of 1 and 2, those this build reads (at byte 5)");
+        EXPECT_STREQ(
+            e.what(),
+            "program bytes: version 3 is none of 1 and 2, those this build reads (at byte 5)");
     }
 }
 

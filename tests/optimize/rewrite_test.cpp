@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lazuli/error.h"
 #include "optimize/pattern.h"
 #include "optimize/pipeline.h"
 
@@ -33,6 +34,34 @@ TEST(Rewrite, EveryOperationIsLookedAtOnce) {
     EXPECT_EQ(looked, static_cast<std::int64_t>(program.size()));
     EXPECT_EQ(same, program);
     EXPECT_EQ(run_pass("algebra", program).size(), 0U);
+}
+
+TEST(Rewrite, ARuleThatNeedsNumbersDoesNotApplyToExpressions) {
+    const auto run = [](Dim size) {
+        ProgramBuilder builder;
+        const Value x = builder.param("x", {f32, {size}});
+        builder.result(builder.op("exp", {&x, 1}));
+        const Program program = builder.build();
+        Fuel fuel;
+        std::int64_t looked = 0;
+        const Program out = Rewriter(fuel).run(
+            program, [&](Rewriter& rewriter, const Candidate& candidate) -> std::optional<Value> {
+                ++looked;
+                if (candidate.def().name == "tanh") return std::nullopt;
+                (void)rewriter.emit(require_op("tanh"), candidate.inputs, {}, candidate.spec);
+                if (candidate.spec.shape[0] != 3) throw ShapeError("not three", "3", "others");
+                return std::nullopt;
+            });
+        EXPECT_EQ(looked, 2);
+        EXPECT_EQ(fuel.used, 0);
+        return std::pair(out, program);
+    };
+    // What it made before it stopped is left out.
+    const auto [symbolic, given] = run(dim("rewrite_n", 1, 9));
+    EXPECT_EQ(symbolic, given);
+    const auto [same, numbers] = run(3);
+    EXPECT_EQ(same, numbers);
+    EXPECT_THROW((void)run(4), ShapeError);
 }
 
 TEST(Rewrite, FuelStopsAfterSoManyRewrites) {

@@ -27,6 +27,10 @@ TEST(DimProof, WindowsAndDiagonalsStayInside) {
     EXPECT_EQ(at_least(max(n, m) * m, n * m), Truth::yes);
     EXPECT_EQ(at_least(0, (n / 2) * 2 - n + 2), Truth::no);
     EXPECT_EQ(at_least((n / 2) * 2, n), Truth::depends);
+    // Powers of one size: rows of a square.
+    EXPECT_EQ(at_least(n * n, n * 3), Truth::yes);
+    EXPECT_EQ(at_least(n * n, n * 4), Truth::depends);
+    EXPECT_EQ(less(n * 2, n * n), Truth::yes);
     EXPECT_EQ(at_least(min(n, m), n), Truth::depends);
 }
 

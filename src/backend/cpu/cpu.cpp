@@ -45,7 +45,11 @@ struct OpenPrepared {
     /// Parts of products, by their operations and outputs. They are found at some sizes, and made
     /// once.
     using Members = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
-    mutable std::map<Members, std::pair<cpu::Runnable, std::vector<Expr>>> parts;
+    struct Part {
+        cpu::Runnable kernel;
+        codegen::SizeTable conditions;  // of the sizes, for the kernel to be right
+    };
+    mutable std::map<Members, Part> parts;
 };
 
 class Cpu final : public HostBackend {
@@ -101,9 +105,9 @@ class Cpu final : public HostBackend {
         };
         bool fits = true;
         const auto part = [&](const codegen::Group& group) {
-            const auto& [runnable, conditions] = part_of(open, group);
-            fits = fits && hold(conditions, *runnable.kernel, out->steps.sizes);
-            return with_extents(runnable);
+            const OpenPrepared::Part& made = part_of(open, group);
+            fits = fits && made.conditions.all_hold(out->steps.sizes);
+            return with_extents(made.kernel);
         };
         std::size_t at = 0;
         for (const plan::Step& step : out->steps.all) {
@@ -174,27 +178,18 @@ class Cpu final : public HostBackend {
         return way;
     }
 
-    static const std::pair<cpu::Runnable, std::vector<Expr>>& part_of(const OpenPrepared& open,
-                                                                      const codegen::Group& group) {
+    static const OpenPrepared::Part& part_of(const OpenPrepared& open,
+                                             const codegen::Group& group) {
         OpenPrepared::Members members{group.operations, {}};
         for (const ValueRef output : group.outputs) members.second.push_back(output.raw);
         const auto at = open.parts.find(members);
         if (at != open.parts.end()) return at->second;
         codegen::Lowered lowered = plan::make_kernel(open.steps.program, group, "part");
-        std::vector<Expr> conditions = lowered.conditions;
-        cpu::Runnable made = runnable_of(std::move(lowered));
-        return open.parts[members] = {std::move(made), std::move(conditions)};
-    }
-
-    /// Whether a kernel's conditions hold at these sizes.
-    static bool hold(std::span<const Expr> conditions, const codegen::Kernel& kernel,
-                     std::span<const std::int64_t> sizes) {
-        return std::ranges::all_of(conditions, [&](const Expr& condition) {
-            return condition.evaluate([&](Expr v) {
-                const auto at = std::ranges::find(kernel.variables, v);
-                return sizes[static_cast<std::size_t>(at - kernel.variables.begin())];
-            }) != 0;
-        });
+        codegen::SizeTable conditions(lowered.kernel.variables);
+        for (const Expr& condition : lowered.conditions) (void)conditions.add(condition);
+        return open.parts
+            .emplace(members, OpenPrepared::Part{runnable_of(std::move(lowered)), conditions})
+            .first->second;
     }
 
     static std::string text_of(const Prepared::Way& way) {
