@@ -54,7 +54,7 @@ METHODS = {
     "Dim": [f"__{op}__(self, other: int | Dim) -> int | Dim" for o in "add sub mul floordiv mod".split() for op in (o, "r" + o)]
     + [f"__{op}__(self, other: int | Dim) -> bool" for op in "lt le gt ge".split()]
     + ["__neg__(self) -> int | Dim", "__hash__(self) -> int", "__bool__(self) -> bool", "evaluate(self, values: dict[str, int]) -> int"],
-    "Compiled": ["__call__(self, *args: Any, **kwargs: Any) -> Any", "program(self) -> Program", "explain(self) -> Explanation",
+    "Compiled": ["__call__(self, *args: Any, **kwargs: Any) -> Any", "program(self) -> Program", "explain(self, *args: Any, **kwargs: Any) -> Explanation",
                  "bindings_seen(self) -> list[dict[str, int]]"],
     "Program": ["instantiate(self, values: dict[str, int]) -> Program", "json(self) -> str", "bytes(self) -> builtins.bytes", "__len__(self) -> int"],
 }

@@ -127,24 +127,18 @@ class Compiled {
     }
 
     nb::object call(const nb::args& args, const nb::kwargs& more) const {
-        Tensors tensors;
-        try {
-            tensors = arguments_.of(args, more);
-        } catch (const ArgumentError& e) {
-            throw ArgumentError(fmt::format("{}: {}", name_, e.what()));
+        return results_.build(with_tensors(
+            args, more, [&](Tensors tensors) { return function_.call(std::move(tensors)); }));
+    }
+
+    /// At the sizes of some arguments, or at those of the last call.
+    Explanation explain(const nb::args& args, const nb::kwargs& more) const {
+        if (args.size() + more.size() > 0) {
+            return with_tensors(args, more,
+                                [&](const Tensors& tensors) { return function_.explain(tensors); });
         }
-        Tensors made;
-        try {
-            const nb::gil_scoped_release released;
-            made = function_.call(std::move(tensors));
-        } catch (const ShapeError& e) {
-            throw ShapeError(told(e), e.expected, e.actual);
-        } catch (const DTypeError& e) {
-            throw DTypeError(told(e));
-        } catch (const ArgumentError& e) {
-            throw ArgumentError(told(e));
-        }
-        return results_.build(made);
+        const nb::gil_scoped_release released;
+        return function_.explain();
     }
 
     const lazuli::Function& function() const { return function_; }
@@ -167,6 +161,29 @@ class Compiled {
     }
 
    private:
+    /// What `body` makes of the tensors among a call's arguments, while others may run Python code.
+    /// Errors name the function, and arguments by their places.
+    template <class Body>
+    std::invoke_result_t<Body, Tensors> with_tensors(const nb::args& args, const nb::kwargs& more,
+                                                     const Body& body) const {
+        Tensors tensors;
+        try {
+            tensors = arguments_.of(args, more);
+        } catch (const ArgumentError& e) {
+            throw ArgumentError(fmt::format("{}: {}", name_, e.what()));
+        }
+        try {
+            const nb::gil_scoped_release released;
+            return body(std::move(tensors));
+        } catch (const ShapeError& e) {
+            throw ShapeError(told(e), e.expected, e.actual);
+        } catch (const DTypeError& e) {
+            throw DTypeError(told(e));
+        } catch (const ArgumentError& e) {
+            throw ArgumentError(told(e));
+        }
+    }
+
     std::string told(const Error& e) const {
         return fmt::format("{}: {}", name_, with_paths(e.what(), paths_));
     }
@@ -231,13 +248,10 @@ void bind_compiled(nb::module_& m) {
         .def(
             "program", [](const Compiled& c) { return c.function().program(); },
             "What was recorded: the arguments come first, then what was taken from outside.")
-        .def(
-            "explain",
-            [](const Compiled& c) {
-                const nb::gil_scoped_release released;
-                return c.function().explain();
-            },
-            "Its kernels, and whether they serve all sizes; where they do not, why.")
+        .def("explain", &Compiled::explain, nb::arg("args"), nb::arg("kwargs"),
+             "Its kernels, and whether they serve all sizes; where they do not, why. Figures are "
+             "those of the sizes of the arguments that are given, else of the last call's, else of "
+             "some.")
         .def(
             "bindings_seen",
             [](const Compiled& c) {

@@ -54,10 +54,10 @@ Examples compiled() {
                                                   placeholder(f32, {dim("batch", 1, 64)}));
                        return f.program();
                    });
-    LAZULI_EXAMPLE(Function::explain, "one plan for all sizes", [] {
+    LAZULI_EXAMPLE(Function::explain, "one plan for all sizes, here batch = 8", [] {
         const Function f = compile([](const Tensor& x) { return exp(x); },
                                    placeholder(f32, {dim("batch", 1, 64)}));
-        return f.explain().cache;
+        return f.explain({zeros({8})}).cache;
     });
     LAZULI_EXAMPLE(Function::bindings_seen, "[[batch, 3], [batch, 2]]", [] {
         const Function f = compile([](const Tensor& x) { return exp(x); },

@@ -159,7 +159,12 @@ def test_one_plan_serves_all_sizes():
         assert f(lz.ones((b, 4))).tolist() == [12.0] * b
     assert made_since(before, "open_plans", "bindings", "own_plans") == (1, 3, 0)
     assert f.bindings_seen() == [{"py_b": b, "py_t": 4} for b in (5, 7, 2)]
-    assert f.explain().cache == "one plan for all sizes"
+    assert f.explain().cache.startswith("one plan for all sizes")
+    small, large = (f.explain(lz.ones((b, 100))) for b in (2, 64))
+    assert len(small.kernels) == len(large.kernels) == 1 and (small.bytes_written, large.bytes_written) == (8, 256)
+    assert "1 kernel" in str(small)
+    with pytest.raises(lz.ShapeError, match="py_b = 65 is not within"):
+        f.explain(lz.ones((65, 2)))
 
 
 def test_trees_of_arguments_and_results():
