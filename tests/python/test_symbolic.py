@@ -131,6 +131,7 @@ WAYS = {
     "filled": (lambda x: lz.zeros(x.shape) + x + lz.full((x.shape[0], 1), 2.5) + lz.arange(x.shape[1]), [(B, T)]),
     "a mask": (lambda x: lz.where(lz.tri(x.shape[1]) > 0, x.T @ x, -1e9).softmax() @ lz.eye(x.shape[1]), [(B, T)]),
     "joined": (lambda x: lz.concatenate([x.reshape(-1), x.ravel(), lz.arange(3, 3 + x.shape[0], dtype="float32")]), [(B, T)]),
+    "a scan": (lambda x: lz.scan_loop([lz.zeros((x.shape[1],))], [x], lambda now, entry: ([now[0] * 0.5 + entry[0]], [now[0]]))[1], [(B, T)]),
     "parts": (lambda x: lz.split(x, 2, 1) + lz.split(x, [1, -1], 1), [(B, 4 * T)]),
 }
 
