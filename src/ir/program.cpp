@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "ir/encoding.h"
 #include "ir/graph.h"
 #include "ir/op_table.h"
+#include "ir/sizes.h"
 #include "ir/text.h"
 #include "lazuli/error.h"
 
@@ -27,6 +29,15 @@ struct Program::Data {
     std::vector<std::uint32_t> offsets;  // where each operation starts in `words`
     std::vector<ProgramResult> results;
     std::uint64_t hash = 0;
+
+    /// Looked for once, by whoever asks first.
+    struct Variables {
+        Variables() = default;
+        Variables(Variables&&) noexcept {}  // of a program that nobody has asked yet
+        std::once_flag looked;
+        std::vector<Dim> all;
+    };
+    mutable Variables variables = {};
 
     std::uint64_t compute_hash() const {
         std::vector<std::uint64_t> rest;
@@ -71,6 +82,12 @@ Operation Program::operation(std::size_t i) const {
 }
 std::uint64_t Program::hash() const { return data_->hash; }
 std::span<const std::uint64_t> Program::words() const { return data_->words; }
+
+std::vector<Dim> Program::variables() const {
+    std::call_once(data_->variables.looked,
+                   [&] { data_->variables.all = ir::find_variables(*this); });
+    return data_->variables.all;
+}
 
 TensorSpec Program::spec(ValueRef value) const {
     return value.is_param() ? data_->params[value.index()].spec : operation(value.index()).spec();

@@ -144,13 +144,13 @@ std::vector<std::uint64_t> attrs_with_numbers(const Operation& operation, const 
 
 }  // namespace
 
-}  // namespace ir
-
-std::vector<Dim> Program::variables() const {
+std::vector<Dim> find_variables(const Program& program) {
     symbolic::Variables out;
-    ir::add_variables(*this, out);
+    add_variables(program, out);
     return out.all();
 }
+
+}  // namespace ir
 
 Program Program::instantiate(std::span<const SizeBinding> values) const {
     const std::vector<Dim> all = variables();

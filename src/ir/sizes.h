@@ -9,6 +9,9 @@
 
 namespace lazuli::ir {
 
+/// The variables of a program's sizes, found by looking at all of it.
+std::vector<Dim> find_variables(const Program& program);
+
 /// A value for each variable.
 class SizeValues {
    public:

@@ -41,7 +41,9 @@ class ForAllSizes {
             open_ = backend_of(device).prepare_open(expanded_);
             if (open_ == nullptr)
                 why_not_ = fmt::format("the backend {} plans each size", device.name());
-        } catch (const ShapeError& error) {  // something needs numbers
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const Error& error) {  // something needs numbers
             why_not_ = error.what();
         }
         if (open_ != nullptr) plans_made.fetch_add(1, std::memory_order_relaxed);
@@ -50,7 +52,7 @@ class ForAllSizes {
     /// Called by one thread at a time.
     std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
         for (auto it = bound_.begin(); it != bound_.end(); ++it) {
-            if (it->first != values) continue;
+            if (!same_sizes(it->first, values)) continue;
             bound_.splice(bound_.begin(), bound_, it);
             finding.found = true;
             return it->second;
@@ -59,6 +61,13 @@ class ForAllSizes {
         bound_.emplace_front(values, made);
         if (bound_.size() > kMostBound) bound_.pop_back();
         return made;
+    }
+    /// The same; it is not kept.
+    std::shared_ptr<const plan::Plan> peek(const Values& values) const {
+        for (const auto& [known, plan] : bound_) {
+            if (same_sizes(known, values)) return plan;
+        }
+        return make(values);
     }
 
     std::vector<Values> bindings() const {
@@ -70,6 +79,11 @@ class ForAllSizes {
     const std::string& why_not() const { return why_not_; }
 
    private:
+    /// Of the same variables, in the same order.
+    static bool same_sizes(const Values& a, const Values& b) {
+        return std::ranges::equal(a, b, {}, &SizeBinding::second, &SizeBinding::second);
+    }
+
     // A plan that is bound again costs some ten microseconds a kernel.
     static constexpr std::size_t kMostBound = 256;
 
@@ -89,10 +103,21 @@ class ForAllSizes {
         }
     }
 
-    std::shared_ptr<const plan::Plan> make(const Values& values) {
+    /// Null where these sizes need a plan of their own.
+    std::shared_ptr<const void> bound(const Values& values) const {
+        if (open_ == nullptr) return nullptr;
+        try {
+            return backend_of(device_).bind(open_.get(), values);
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const Error&) {  // numbers on the way leave 64 bits
+            return nullptr;
+        }
+    }
+
+    std::shared_ptr<const plan::Plan> make(const Values& values) const {
         Backend& backend = backend_of(device_);
-        const std::shared_ptr<const void> prepared =
-            open_ == nullptr ? nullptr : backend.bind(open_.get(), values);
+        const std::shared_ptr<const void> prepared = bound(values);
         const Program instance = program_.instantiate(values);
         if (prepared == nullptr) {
             own_plans_made.fetch_add(1, std::memory_order_relaxed);
@@ -194,8 +219,7 @@ class OpenPlan final : public ir::OpenProgram {
                     variable.str(),
                     std::clamp(std::int64_t{64}, variable.bounds().low, variable.bounds().high));
         }
-        Finding finding;
-        const auto plan = all.at(chosen, finding);
+        const auto plan = all.peek(chosen);
         Explanation out =
             explanation_of(backend_of(plan->device).info(plan->prepared.get(), false));
         const std::string at = text_of(chosen);
