@@ -29,9 +29,16 @@ std::string message(const auto& act) {
 
 class Functions : public testing::TestWithParam<const char*> {
    protected:
-    void SetUp() override { set_default_device(Device(GetParam())); }
-    void TearDown() override { set_default_device(before_); }
+    void SetUp() override {
+        set_default_device(Device(GetParam()));
+        set_quick_start(false);  // machine code is what is compared
+    }
+    void TearDown() override {
+        set_default_device(before_);
+        set_quick_start(quick_);
+    }
     Device before_ = default_device();
+    bool quick_ = quick_start();
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::Values("reference", "interpreter", "cpu"),
