@@ -154,6 +154,16 @@ class Binder {
     std::vector<std::optional<Found>> values_;
 };
 
+/// A number that the function has from outside is put into memory once, and not at every call.
+Tensor in_memory(const Tensor& tensor, Device device) {
+    const ir::Node& node = *node_of(tensor);
+    if (!node.has_flag(ir::kLeafFlag) || node.word_count == 0) return tensor;
+    alignas(16) unsigned char element[16];
+    store_scalar(node.attrs().scalar(0), node.spec.dtype, element);
+    const BufferPtr buffer = ir::engine().upload(device, element, size_of(node.spec.dtype));
+    return frontend::make_data({buffer, 0, {}, true}, node.spec, device);
+}
+
 /// Every variable must be found in the sizes of arguments.
 void ensure_found(std::span<const Dim> variables, std::span<const TensorSpec> specs) {
     for (const Dim variable : variables) {
@@ -190,7 +200,8 @@ Function compile(const std::function<Tensors(const Tensors&)>& function,
     state->variables = state->program.variables();
     ensure_found(state->variables, specs);
     state->specs = std::move(specs);
-    state->outside = outside.operands();
+    for (const Tensor& tensor : outside.operands())
+        state->outside.push_back(in_memory(tensor, state->device));
     state->open = ir::engine().open(state->program, state->device);
     Function out;
     out.state_ = std::move(state);

@@ -106,7 +106,9 @@ void launch(const Runnable& runnable, std::span<void* const> given, const Extent
     if (code == nullptr) return codegen::interpret(kernel, given, extents.sizes);
     if (extents.parts.size() != code->phases())
         throw ArgumentError(fmt::format("{}: launched without sizes", kernel.name));
-    std::vector<void*> buffers(given.begin(), given.end());
+    std::vector<void*> buffers;
+    buffers.reserve(given.size() + extents.scratch_bytes.size() + 1);  // and the sizes
+    buffers.assign(given.begin(), given.end());
     Scratch scratch;
     for (const std::int64_t bytes : extents.scratch_bytes) buffers.push_back(take(scratch, bytes));
     if (!extents.sizes.empty())  // behind the buffers; code only reads them
