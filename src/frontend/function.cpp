@@ -41,27 +41,40 @@ std::string bounds_text(Dim variable) {
     return fmt::format("{} <= {} <= {}", bounds.low, variable.str(), bounds.high);
 }
 
-/// The value of its only variable for which a size that grows evenly with it is `wanted`; none
-/// where there is no such value, or the size is of another form.
-std::optional<std::int64_t> solved(Dim size, std::int64_t wanted) {
-    const Expr expr = size.expr();
-    const auto at = [&](std::int64_t value) { return expr.evaluate([&](Expr) { return value; }); };
-    const std::int64_t first = at(0);
-    const std::int64_t step = at(1) - first;
-    if (step == 0 || at(2) != first + 2 * step || (wanted - first) % step != 0) return std::nullopt;
-    const std::int64_t value = (wanted - first) / step;
-    return value >= 0 && at(value) == wanted ? std::optional(value) : std::nullopt;
-}
+/// A size that grows evenly with its only variable: first + step * variable.
+struct Even {
+    Dim variable;
+    std::int64_t first = 0;
+    std::int64_t step = 0;
 
-/// Whether the sizes of an argument say what a variable is: it stands alone, or as the only one in
-/// a size that grows evenly with it.
+    /// None where the size has another form, and may be the same for several values.
+    static std::optional<Even> of(Dim size) {
+        if (size.is_concrete()) return std::nullopt;
+        const std::vector<Expr> vars = size.expr().vars();
+        if (vars.size() != 1) return std::nullopt;
+        Even out{Dim(vars[0])};
+        const auto at = [&](std::int64_t value) {
+            return size.expr().evaluate([&](Expr) { return value; });
+        };
+        const std::int64_t low = out.variable.bounds().low;
+        out.step = at(low + 1) - at(low);
+        out.first = at(low) - out.step * low;
+        if (out.step == 0 || !(Dim(out.first) + out.variable * out.step == size))
+            return std::nullopt;
+        return out;
+    }
+    /// The variable's value where the size is `wanted`; none where it never is.
+    std::optional<std::int64_t> solved(std::int64_t wanted) const {
+        if ((wanted - first) % step != 0) return std::nullopt;
+        return (wanted - first) / step;
+    }
+};
+
+/// Whether the size of an argument says what a variable is.
 bool says(Dim size, Dim variable) {
     if (size == variable) return true;
-    if (size.is_concrete()) return false;
-    const std::vector<Expr> vars = size.expr().vars();
-    if (vars.size() != 1 || !(Dim(vars[0]) == variable)) return false;
-    const std::int64_t some = variable.bounds().low;
-    return solved(size, size.expr().evaluate([&](Expr) { return some; })) == some;
+    const auto even = Even::of(size);
+    return even && even->variable == variable;
 }
 
 /// Finds the values of variables in the sizes of arguments.
@@ -116,7 +129,7 @@ class Binder {
             const Dim variable = variables_[v];
             if (alone ? !(size == variable) : values_[v].has_value() || !says(size, variable))
                 continue;
-            const auto value = alone ? std::optional(number) : solved(size, number);
+            const auto value = alone ? std::optional(number) : Even::of(size)->solved(number);
             if (!value || *value < variable.bounds().low || *value > variable.bounds().high) {
                 throw ShapeError(
                     fmt::format("{}: {} = {} is not within {}", of(i, given, specs_[i]), size.str(),

@@ -36,8 +36,8 @@ namespace {
 void read_view(const Node& view, void* out) {
     const Node& base = *view.inputs_inline[0];
     const Placement placement = ir::placement_of(view.words(), view.spec.shape);
-    // Views of views are there where their padding differs.
-    const Binding* from = base.is_view() ? nullptr : &base.value->binding;
+    // Views of views are there where their padding differs; a number has no buffer.
+    const Binding* from = base.is_view() || is_number(base) ? nullptr : &base.value->binding;
     const unsigned char* host = nullptr;
     std::optional<Reading> reading;
     if (from != nullptr && from->dense) {
@@ -89,7 +89,7 @@ Binding bind_view(const Node& view, Device device) {
     const Node& base = *view.inputs_inline[0];
     const Placement placement = ir::placement_of(view.words(), view.spec.shape);
     const View& top = placement.tracker.top();
-    const bool is_strided = !base.is_view() && base.value->binding.dense &&
+    const bool is_strided = !base.is_view() && !is_number(base) && base.value->binding.dense &&
                             base.value->binding.buffer->device() == device &&
                             placement.tracker.size() == 1 && top.mask.empty();
     if (is_strided) {
@@ -122,6 +122,7 @@ Binding bind(const Node& node, Device device) {
 
 void download(const Node& node, void* out) {
     if (node.is_view()) return read_view(node, out);
+    if (is_number(node)) return store_scalar(node.attrs().scalar(0), node.spec.dtype, out);
     read_dense(node.value->binding, node.spec, out);
 }
 

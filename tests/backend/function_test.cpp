@@ -172,6 +172,53 @@ TEST_P(Functions, GiveTheBitsOfTheNumbers) {
     }
 }
 
+TEST_P(Functions, ArgumentsMayLieInAnyWay) {
+    const Dim b = dim("fn_b", 1, 64);
+    const Dim t = dim("fn_t", 1, 500);
+    const auto of = [](const Tensor& x) { return exp(x) + x.sum({1}, true); };
+    const Function f = compile(of, placeholder(f32, {b, t}));
+    const Tensor x = noise({9, 8}, 1);
+    const Tensor views[] = {
+        x.permute({1, 0}),
+        x.slice({1, 2}, {8, 7}, {2, 1}),
+        x.flip(1),
+        x.pad({1, 0}, {0, 2}, 7),
+        x.pad({1, 0}, {0, 2}, 7).pad({0, 1}, {0, 0}, 5),
+        noise({1, 8}, 2).broadcast_to({5, 8}),
+        full({3, 4}, 1.7F),  // of a number, which has no buffer
+        full({3, 4}, 1.7F).pad({1, 0}, {0, 2}, 7),
+        x * 2,
+    };
+    for (const Tensor& view : views) expect_same_bits(f(view), of(view));
+    // From outside too.
+    const Tensor outside = full({8}, 1.7F);
+    const auto scaled = [&](const Tensor& y) { return y * outside; };
+    expect_same_bits(compile(scaled, placeholder(f32, {b, 8}))(x), scaled(x));
+    // Twice the same, and one that nobody else holds.
+    const auto sum = [](const Tensor& y, const Tensor& w) { return y * 2 + w; };
+    const Function g = compile(sum, placeholder(f32, {b, t}), placeholder(f32, {b, t}));
+    expect_same_bits(g(x, x), sum(x, x));
+    expect_same_bits(g(noise({9, 8}, 3), x), sum(noise({9, 8}, 3), x));
+    // No rows at all.
+    const Function h = compile(of, placeholder(f32, {dim("fn_none", 0, 9), 3}));
+    for (const std::int64_t rows : {0, 1, 5})
+        expect_same_bits(h(noise({rows, 3}, 4)), of(noise({rows, 3}, 4)));
+}
+
+TEST_P(Functions, ASizeMustSayWhatItsVariableIs) {
+    const Dim t = dim("fn_t", 1, 500);
+    const auto more = [](const Tensor& x) { return x + 1; };
+    const Function even = compile(more, placeholder(f32, {t * 2 + 1}));
+    EXPECT_EQ(even(zeros({7})).shape(), (Shape{7}));
+    EXPECT_THAT(message([&] { (void)even(zeros({6})); }),
+                HasSubstr("2*fn_t + 1 = 6 is not within 1 <= fn_t <= 500"));
+    // Several values give the same size: none may be guessed.
+    EXPECT_THAT(message([&] { (void)compile(more, placeholder(f32, {min(t, Dim(5))})); }),
+                HasSubstr("no argument's size says what fn_t is"));
+    EXPECT_THAT(message([&] { (void)compile(more, placeholder(f32, {t / 2})); }),
+                HasSubstr("no argument's size says what fn_t is"));
+}
+
 TEST_P(Functions, ErrorsNameVariablesBoundsAndValues) {
     const Dim b = dim("fn_b", 1, 64);
     const Function f = compile([](const Tensor& x, const Tensor& y) { return x + y; },
