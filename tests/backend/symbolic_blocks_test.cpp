@@ -114,6 +114,28 @@ TEST_F(Blocks, Rwkv7AtManySizes) {
         plain);
 }
 
+/// A recurrence over tokens as a loop: a state, and what is read of it at every token.
+Tensors prefilled(const Tensors& given, const Tensor& w) {
+    Looped made = scan_loop({given[1]}, {given[0]}, [&](const Tensors& state, const Tensors& x) {
+        const Tensor next = tanh(matmul(state[0], w) * 0.5F + x[0]);
+        return Looped{{next}, {next.sum({0})}};
+    });
+    return {made.stacked[0], made.carried[0]};
+}
+
+TEST_F(Blocks, APrefillOverTokensIsOnePlan) {
+    const Tensor w = blocks::Weights(8)({16, 16});
+    const auto plain = [&](const Tensors& given) { return prefilled(given, w); };
+    const Function f = compile(plain, {{f32, {dim("bl_t", 1, 4096), 4, 16}}, {f32, {4, 16}}});
+    run(
+        f, sizes(),
+        [](std::int64_t i) {
+            blocks::Weights weights(static_cast<std::uint32_t>(i));
+            return Tensors{weights({1 + 3 * i, 4, 16}, 1), weights({4, 16})};
+        },
+        plain);
+}
+
 /// One step of decoding: a token's query sees the keys of all before it, and its own.
 Tensors decoded(const Tensors& given, const Tensor& w) {
     const Tensor& x = given[0];
