@@ -87,14 +87,23 @@ struct CacheStats {
     std::uint64_t evicted = 0;  ///< Plans dropped to stay below the bound.
     std::uint64_t fallbacks =
         0;  ///< Evaluations that ran on the reference backend because theirs lacks an op.
-    std::uint64_t open_plans = 0;  ///< Plans made for all sizes of a compiled function.
-    std::uint64_t bindings = 0;    ///< How often sizes were put into such plans.
-    std::uint64_t own_plans = 0;   ///< Plans made for single sizes of compiled functions.
+    std::uint64_t general_plans = 0;  ///< Plans made for all sizes that graphs returned with.
+    std::uint64_t general_hits = 0;   ///< Of the hits, those by such a plan at sizes new to it.
+    std::uint64_t open_plans =
+        0;  ///< Plans made for all sizes: of compiled functions, and general ones.
+    std::uint64_t bindings = 0;   ///< How often sizes were put into such plans.
+    std::uint64_t own_plans = 0;  ///< Plans made for single sizes of compiled functions.
 };
 /// The figures now.
 CacheStats cache_stats();
 /// The figures as a small table.
 std::string describe(const CacheStats& stats);
+
+/// Whether a graph that returns with a third value of some size gets a plan for all values of it,
+/// so that later ones find a plan. It is on unless LAZULI_GENERALISE=0.
+bool generalising();
+/// Switches it for the whole process. Off: each size is planned by itself.
+void set_generalising(bool on);
 
 /// Drops cached plans and measurements, and gives memory without content back to the system.
 void clear_caches();

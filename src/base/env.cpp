@@ -24,6 +24,9 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::seed, "LAZULI_SEED", "0", "The implicit seed of random tensors made without a key."},
     {Var::plan_cache_bytes, "LAZULI_PLAN_CACHE_BYTES", "67108864",
      "Bound of the plan cache, in bytes."},
+    {Var::generalise, "LAZULI_GENERALISE", "1",
+     "0: each size is planned by itself; else a graph that returns with a third value of some size "
+     "gets a plan for all values of it."},
     {Var::flush_depth, "LAZULI_FLUSH_DEPTH", "65536",
      "A chain of unevaluated operations this long is evaluated by itself; 0 switches that off."},
     {Var::flush_bytes, "LAZULI_FLUSH_BYTES", "1073741824",

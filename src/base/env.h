@@ -17,6 +17,7 @@ enum class Var {
     policy_file,
     seed,
     plan_cache_bytes,
+    generalise,
     flush_depth,
     flush_bytes,
     memory_limit,

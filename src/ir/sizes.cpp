@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "ir/encoding.h"
-#include "ir/op_table.h"
-#include "ir/placement.h"
 #include "lazuli/error.h"
 #include "symbolic/variables.h"
 
@@ -58,7 +56,13 @@ TensorSpec SizeValues::at(const TensorSpec& spec) {
 
 namespace {
 
-bool is_body(const AttrDef& attr) { return attr.kind == AttrKind::program; }
+template <class Word, class Body>
+void visit_bodies(const OpDef& def, std::span<Word> attrs, const Body& body) {
+    for (const AttrDef& attr : def.attrs) {
+        if (attr.kind == AttrKind::program) body(attrs[0]);
+        attrs = attrs.subspan(attr_length(attr.kind, attrs.data(), attrs.size()));
+    }
+}
 
 void add_variables(const Program& program, symbolic::Variables& out) {
     const auto add = [&](std::uint64_t word) {
@@ -71,15 +75,9 @@ void add_variables(const Program& program, symbolic::Variables& out) {
         const Operation operation = program.operation(i);
         const TensorSpec spec = operation.spec();
         for (const std::int64_t slot : spec.shape.raw()) out.add(Dim::from_raw(slot));
-        std::span<const std::uint64_t> left = operation.attrs().words();
-        for (const AttrDef& attr : operation.def().attrs) {
-            const auto mine = left.first(attr_length(attr.kind, left.data(), left.size()));
-            left = left.subspan(mine.size());
-            if (attr.kind == AttrKind::integer) add(mine[0]);
-            if (attr.kind == AttrKind::ints) std::ranges::for_each(mine.subspan(1), add);
-            if (attr.kind == AttrKind::view) visit_placement(mine, add);
-            if (is_body(attr)) add_variables(program_at(mine[0]), out);
-        }
+        visit_numbers(operation.def(), operation.attrs().words(), add);
+        visit_bodies(operation.def(), operation.attrs().words(),
+                     [&](std::uint64_t body) { add_variables(program_at(body), out); });
     }
 }
 
@@ -121,28 +119,26 @@ std::vector<std::uint64_t> attrs_with_numbers(const Operation& operation, const 
     const OpDef& def = operation.def();
     std::vector<std::uint64_t> words(operation.attrs().words().begin(),
                                      operation.attrs().words().end());
-    bool has_view = false;
-    std::span<std::uint64_t> left = words;
-    for (const AttrDef& attr : def.attrs) {
-        const auto mine = left.first(attr_length(attr.kind, left.data(), left.size()));
-        left = left.subspan(mine.size());
-        if (attr.kind == AttrKind::integer) as_number(mine[0]);
-        if (attr.kind == AttrKind::ints) std::ranges::for_each(mine.subspan(1), as_number);
-        if (attr.kind == AttrKind::view) visit_placement(mine, as_number);
-        has_view = has_view || attr.kind == AttrKind::view;
-        if (!is_body(attr)) continue;
-        const Program& body = program_at(mine[0]);
-        if (!body.variables().empty()) mine[0] = intern_program(with_numbers(body, values));
-    }
-    if (!has_view) return words;
-    // With numbers a view may have a simpler form, and must stand in that.
-    AttrWords simple;
-    for (std::size_t k = 0; k < def.attrs.size(); ++k)
-        simple.append(def.name, def.attrs[k], Attrs(def, words).get(static_cast<int>(k), result));
-    return {simple.words().begin(), simple.words().end()};
+    visit_numbers(def, std::span(words), as_number);
+    visit_bodies(def, std::span(words), [&](std::uint64_t& word) {
+        const Program& body = program_at(word);
+        if (!body.variables().empty()) word = intern_program(with_numbers(body, values));
+    });
+    return in_simplest_form(def, std::move(words), result);
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> in_simplest_form(const OpDef& def, std::vector<std::uint64_t> attrs,
+                                            const Shape& result) {
+    const bool has_view = std::ranges::any_of(
+        def.attrs, [](const AttrDef& attr) { return attr.kind == AttrKind::view; });
+    if (!has_view) return attrs;
+    AttrWords simple;
+    for (std::size_t k = 0; k < def.attrs.size(); ++k)
+        simple.append(def.name, def.attrs[k], Attrs(def, attrs).get(static_cast<int>(k), result));
+    return {simple.words().begin(), simple.words().end()};
+}
 
 std::vector<Dim> find_variables(const Program& program) {
     symbolic::Variables out;

@@ -147,6 +147,14 @@ Cache::Found Cache::find(const ir::Capture& capture, const Context& context) {
     return {nullptr, why};
 }
 
+void Cache::count_served(Miss why) {
+    const std::scoped_lock lock(mutex_);
+    --stats_.misses;
+    --stats_.missed[static_cast<std::size_t>(why)];
+    ++stats_.hits;
+    ++stats_.general_hits;
+}
+
 Cache::Found Cache::peek(const ir::Capture& capture, const Context& context) const {
     const std::uint64_t key = key_of(capture, context);
     const std::scoped_lock lock(mutex_);

@@ -58,6 +58,8 @@ class Cache {
     Found find(const ir::Capture& capture, const Context& context);
     /// What `find` would find; nothing is counted or moved.
     Found peek(const ir::Capture& capture, const Context& context) const;
+    /// Says that what `find` missed was served by a general plan: a hit after all.
+    void count_served(Miss why);
     /// Keeps a plan, dropping others until the bound holds; a plan larger than the bound is not
     /// kept.
     void insert(const ir::Capture& capture, const Context& context,

@@ -199,7 +199,8 @@ std::size_t Steps::bytes() const {
         total += sizeof(Step) + step.text.size() +
                  (step.buffers.size() + step.outputs.size()) * sizeof(ValueRef);
         // A statement has a few small lists and expressions of its own.
-        if (step.kernel != nullptr && step.kernel.get() != before)
+        // Kernels with variables are shared by all sizes.
+        if (step.kernel != nullptr && step.kernel.get() != before && sizes.empty())
             total += count_statements(step.kernel->body) * 2 * sizeof(codegen::Statement);
         before = step.kernel.get();
     }

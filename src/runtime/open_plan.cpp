@@ -11,7 +11,7 @@
 #include "lazuli/error.h"
 #include "plan/cache.h"
 #include "plan/explain.h"
-#include "runtime/control.h"
+#include "runtime/for_all_sizes.h"
 #include "runtime/inspect.h"
 #include "runtime/planning.h"
 #include "runtime/running.h"
@@ -21,33 +21,15 @@ namespace lazuli::runtime {
 
 namespace {
 
-std::atomic<std::uint64_t> plans_made{0};
-std::atomic<std::uint64_t> bindings_made{0};
 std::atomic<std::uint64_t> own_plans_made{0};
 
 using Values = std::vector<SizeBinding>;
 
-/// What is planned for all sizes, on one device under one set of policies.
-class ForAllSizes {
+/// A program with the plans that were bound to sizes of it, on one device under one set of
+/// policies.
+class Planned {
    public:
-    ForAllSizes(const Program& program, Device device) : program_(program), device_(device) {
-        if (program.variables().empty()) {
-            why_not_ = "all sizes are numbers";
-            return;
-        }
-        try {
-            expanded_ = plan::expand(program, expand_options(backend_of(device)));
-            ensure_supported();
-            open_ = backend_of(device).prepare_open(expanded_);
-            if (open_ == nullptr)
-                why_not_ = fmt::format("the backend {} plans each size", device.name());
-        } catch (const OutOfMemory&) {
-            throw;
-        } catch (const Error& error) {  // something needs numbers
-            why_not_ = error.what();
-        }
-        if (open_ != nullptr) plans_made.fetch_add(1, std::memory_order_relaxed);
-    }
+    Planned(const Program& program, Device device) : all_(program, device) {}
 
     /// Called by one thread at a time.
     std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
@@ -75,8 +57,7 @@ class ForAllSizes {
         for (const auto& [values, plan] : bound_) out.push_back(values);
         return out;
     }
-    /// Why there is no plan for all sizes; empty where there is one.
-    const std::string& why_not() const { return why_not_; }
+    const std::string& why_not() const { return all_.why_not(); }
 
    private:
     /// Of the same variables, in the same order.
@@ -87,61 +68,18 @@ class ForAllSizes {
     // A plan that is bound again costs some ten microseconds a kernel.
     static constexpr std::size_t kMostBound = 256;
 
-    void ensure_supported() const {
-        Backend& backend = backend_of(device_);
-        std::vector<TensorSpec> inputs;
-        for (std::size_t i = 0; i < expanded_.size(); ++i) {
-            const Operation operation = expanded_.operation(i);
-            inputs.clear();
-            for (std::size_t k = 0; k < operation.input_count(); ++k)
-                inputs.push_back(expanded_.spec(operation.input(k)));
-            if (!backend.supports(operation.def(), inputs, operation.spec())) {
-                throw ShapeError(fmt::format("{}: the backend {} does not take it with any size",
-                                             operation.def().name, device_.name()),
-                                 "numbers", operation.spec().shape.str());
-            }
-        }
-    }
-
-    /// Null where these sizes need a plan of their own.
-    std::shared_ptr<const void> bound(const Values& values) const {
-        if (open_ == nullptr) return nullptr;
-        try {
-            return backend_of(device_).bind(open_.get(), values);
-        } catch (const OutOfMemory&) {
-            throw;
-        } catch (const Error&) {  // numbers on the way leave 64 bits
-            return nullptr;
-        }
-    }
-
     std::shared_ptr<const plan::Plan> make(const Values& values) const {
-        Backend& backend = backend_of(device_);
-        const std::shared_ptr<const void> prepared = bound(values);
-        const Program instance = program_.instantiate(values);
-        if (prepared == nullptr) {
+        const Program instance = all_.program().instantiate(values);
+        std::shared_ptr<plan::Plan> out = all_.bound(values, instance);
+        if (out == nullptr) {
             own_plans_made.fetch_add(1, std::memory_order_relaxed);
-            const auto own = make_plan(instance, device_);
-            if (is_watching()) report_plan(*own);
-            return own;
+            out = make_plan(instance, all_.device());
         }
-        bindings_made.fetch_add(1, std::memory_order_relaxed);
-        auto out = std::make_shared<plan::Plan>();
-        out->hash = instance.hash();
-        out->program = instance;
-        out->expanded = expanded_.instantiate(values);
-        out->prepared = prepared;
-        out->device = device_;
-        out->launches = backend.info(prepared.get(), false).kernels.size();
         if (is_watching()) report_plan(*out);
         return out;
     }
 
-    Program program_;
-    Program expanded_;
-    Device device_;
-    std::shared_ptr<const void> open_;
-    std::string why_not_;
+    const ForAllSizes all_;
     std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
 };
 
@@ -210,7 +148,7 @@ class OpenPlan final : public ir::OpenProgram {
 
     Explanation explain(std::span<const SizeBinding> values) override {
         const std::scoped_lock lock(mutex_);
-        ForAllSizes& all = planned();
+        Planned& all = planned();
         Values chosen(values.begin(), values.end());
         if (chosen.empty() && !all.bindings().empty()) chosen = all.bindings().front();
         if (chosen.empty()) {
@@ -259,19 +197,19 @@ class OpenPlan final : public ir::OpenProgram {
     }
 
     /// By the policies and passes that hold on this thread.
-    ForAllSizes& planned() {
+    Planned& planned() {
         const plan::Context context = context_of(device_);
         for (const auto& [known, all] : planned_) {
             if (known == context) return *all;
         }
-        planned_.emplace_back(context, std::make_unique<ForAllSizes>(program_, device_));
+        planned_.emplace_back(context, std::make_unique<Planned>(program_, device_));
         return *planned_.back().second;
     }
 
     const Program program_;
     const Device device_;
     mutable std::mutex mutex_;
-    std::vector<std::pair<plan::Context, std::unique_ptr<ForAllSizes>>> planned_;
+    std::vector<std::pair<plan::Context, std::unique_ptr<Planned>>> planned_;
 };
 
 }  // namespace
@@ -280,6 +218,6 @@ std::unique_ptr<ir::OpenProgram> open(const Program& program, Device device) {
     return std::make_unique<OpenPlan>(program, device);
 }
 
-OpenStats open_stats() { return {plans_made.load(), bindings_made.load(), own_plans_made.load()}; }
+std::uint64_t own_plan_count() { return own_plans_made.load(std::memory_order_relaxed); }
 
 }  // namespace lazuli::runtime

@@ -11,6 +11,7 @@
 #include "plan/expand.h"
 #include "runtime/benchmark.h"
 #include "runtime/control.h"
+#include "runtime/families.h"
 
 namespace lazuli::runtime {
 
@@ -107,7 +108,13 @@ std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device 
     finding.why = why;
     if (found != nullptr) return found;
     const auto start = std::chrono::steady_clock::now();
-    const auto made = make_plan(captured.program(), device);
+    std::shared_ptr<plan::Plan> made = general_plan(captured, context);
+    finding.found = made != nullptr;
+    if (finding.found) {
+        plan_cache().count_served(why);
+    } else {
+        made = make_plan(captured.program(), device);
+    }
     made->hash = captured.hash;
     plan_cache().insert(captured, context, made);
     finding.microseconds =
@@ -121,6 +128,9 @@ plan::Cache::Found peek_plan(const ir::Capture& captured, Device device) {
 }
 
 CacheStats plan_cache_stats() { return plan_cache().stats(); }
-void clear_plans() { plan_cache().clear(); }
+void clear_plans() {
+    plan_cache().clear();
+    clear_families();
+}
 
 }  // namespace lazuli::runtime

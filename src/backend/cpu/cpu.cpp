@@ -124,8 +124,10 @@ class Cpu final : public HostBackend {
     std::size_t prepared_bytes(const void* prepared) const override {
         const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
         std::size_t total = steps.bytes();
-        for (const auto& way : ways)
-            total += way.kernel.compiled == nullptr ? 0 : way.kernel.compiled->bytes();
+        for (const auto& way : ways) {
+            const bool is_own = way.kernel.compiled != nullptr && way.kernel.extents == nullptr;
+            total += is_own ? way.kernel.compiled->bytes() : 0;
+        }
         return total;
     }
     std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) override {

@@ -1,0 +1,179 @@
+#include "runtime/families.h"
+
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "ir/general.h"
+#include "lazuli/error.h"
+#include "lazuli/graph.h"
+#include "runtime/for_all_sizes.h"
+
+namespace lazuli::runtime {
+
+namespace {
+
+std::atomic<std::uint64_t> made{0};
+
+std::atomic<bool>& switched_on() {
+    static std::atomic<bool> on{env::flag(env::Var::generalise)};
+    return on;
+}
+
+/// Recordings of one form under one context, and the general plans they led to.
+class Family {
+   public:
+    /// Null where the graph needs a plan of its own.
+    std::shared_ptr<plan::Plan> plan_of(const ir::Words& words, std::uint64_t ones,
+                                        const ir::Capture& captured, Device device) {
+        const std::scoped_lock lock(mutex_);
+        if (!kept_.empty() && !ir::same_form(kept_.front().recording.words(), words))
+            return nullptr;  // equal hashes
+        for (const General& general : generals_) {
+            if (auto plan = at(general, words, captured)) return plan;
+        }
+        const bool is_third = remember(words, ones);
+        if (!is_third || generals_.size() + failures_ >= kMostTries) return nullptr;
+        if (!generalise(ones, device)) return nullptr;
+        return at(generals_.front(), words, captured);
+    }
+
+   private:
+    // What fails, or serves no sizes but those it was made of, is not tried for ever.
+    static constexpr std::size_t kMostTries = 6;
+    static constexpr std::size_t kMostKept = 6;
+
+    struct General {
+        ir::General of;
+        ForAllSizes plans;
+    };
+    struct Kept {
+        ir::Recording recording;
+        std::uint64_t ones;
+        std::vector<std::int64_t> numbers;
+    };
+
+    static std::shared_ptr<plan::Plan> at(const General& general, const ir::Words& words,
+                                          const ir::Capture& captured) {
+        const auto values = general.of.values_in(words);
+        if (!values) return nullptr;
+        try {
+            if (!ir::is_instance(general.of.program().instantiate(*values), words)) return nullptr;
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const Error&) {  // no such program: a size below 0
+            return nullptr;
+        }
+        return general.plans.bound(*values, captured.program());
+    }
+
+    /// Whether some number has its third value.
+    bool remember(const ir::Words& words, std::uint64_t ones) {
+        const bool is_known = std::ranges::any_of(
+            kept_, [&](const Kept& kept) { return kept.recording.words() == words; });
+        if (is_known) return false;  // its plan was dropped
+        std::vector<std::int64_t> numbers = ir::numbers_of(words);
+        const bool has_values = std::ranges::all_of(
+            numbers, [](std::int64_t number) { return Dim::from_raw(number).is_concrete(); });
+        if (!has_values) return false;  // what stands on placeholders
+        kept_.push_front({ir::Recording(words), ones, std::move(numbers)});
+        if (kept_.size() > kMostKept) kept_.pop_back();
+        for (std::size_t i = 0; i < kept_.front().numbers.size(); ++i) {
+            std::vector<std::int64_t> values;
+            for (const Kept& kept : kept_) {
+                if (std::ranges::find(values, kept.numbers[i]) == values.end())
+                    values.push_back(kept.numbers[i]);
+            }
+            if (values.size() >= 3) return true;
+        }
+        return false;
+    }
+
+    bool generalise(std::uint64_t ones, Device device) {
+        std::vector<ir::Words> alike;  // the newest first
+        for (const Kept& kept : kept_) {
+            if (kept.ones == ones) alike.push_back(kept.recording.words());
+        }
+        if (alike.size() < 2) return false;
+        std::optional<ir::General> found = ir::General::of(alike);
+        if (found) {
+            ForAllSizes plans(found->program(), device);
+            if (plans.why_not().empty()) {
+                generals_.push_front({std::move(*found), std::move(plans)});
+                made.fetch_add(1, std::memory_order_relaxed);
+                return true;
+            }
+        }
+        ++failures_;
+        return false;
+    }
+
+    std::mutex mutex_;
+    std::list<Kept> kept_;  // the last ones first
+    std::list<General> generals_;
+    std::size_t failures_ = 0;
+};
+
+/// The families used last.
+class Families {
+   public:
+    std::shared_ptr<Family> family(std::uint64_t key) {
+        const std::scoped_lock lock(mutex_);
+        if (const auto found = places_.find(key); found != places_.end()) {
+            all_.splice(all_.begin(), all_, found->second);
+            return found->second->second;
+        }
+        all_.emplace_front(key, std::make_shared<Family>());
+        places_.emplace(key, all_.begin());
+        if (all_.size() > kMost) {
+            places_.erase(all_.back().first);
+            all_.pop_back();
+        }
+        return all_.front().second;
+    }
+    void clear() {
+        const std::scoped_lock lock(mutex_);
+        places_.clear();
+        all_.clear();
+    }
+
+   private:
+    static constexpr std::size_t kMost = 512;
+    std::mutex mutex_;
+    std::list<std::pair<std::uint64_t, std::shared_ptr<Family>>> all_;  // last used first
+    std::unordered_map<std::uint64_t, decltype(all_)::iterator> places_;
+};
+
+Families& families() {
+    static Families& all = *new Families;
+    return all;
+}
+
+}  // namespace
+
+std::shared_ptr<plan::Plan> general_plan(const ir::Capture& captured,
+                                         const plan::Context& context) {
+    if (!switched_on().load(std::memory_order_relaxed)) return nullptr;
+    const ir::Words words{captured.words.words(), captured.rest.words(), captured.params.size()};
+    const ir::FormHash form = ir::form_hash(words);
+    const std::uint64_t key =
+        hash_mix(form.form, hash_mix(context.device.number() ^ context.passes, context.policies));
+    return families().family(key)->plan_of(words, form.ones, captured, context.device);
+}
+
+std::uint64_t general_plan_count() { return made.load(std::memory_order_relaxed); }
+
+void clear_families() { families().clear(); }
+
+}  // namespace lazuli::runtime
+
+namespace lazuli {
+
+bool generalising() { return runtime::switched_on(); }
+void set_generalising(bool on) { runtime::switched_on() = on; }
+
+}  // namespace lazuli
