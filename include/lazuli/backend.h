@@ -149,6 +149,8 @@ class Backend {
                           const TensorSpec& result) const = 0;
     /// Turns a program into whatever `run` needs. Called once a program; the result is cached.
     virtual std::shared_ptr<const void> prepare(const Program& program) = 0;
+    /// Whether programs with variables are prepared for all their values.
+    virtual bool has_open_plans() const { return false; }
     /// Turns a program with variables into whatever `bind` needs. Null where programs are prepared
     /// for each value of their variables; ShapeError where this one must be.
     virtual std::shared_ptr<const void> prepare_open(const Program& program) {

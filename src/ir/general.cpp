@@ -180,11 +180,14 @@ std::uint64_t renamed(std::uint64_t word, Dim from, Dim to) {
 /// differ become variables; other numbers that differ must be some simple function of these.
 class Generaliser {
    public:
-    /// What else is tried where the plain way finds no program.
+    /// What is tried where the plain way finds no program.
     struct Way {
-        bool is_plain = true;  // each size that differs is a variable until two must be one;
-                               // or else those alone that are no function of sizes before them
-        bool divides = false;  // variables count what divides all sizes seen
+        // Sizes of parameters that are functions of sizes before them are no variables. Plainly,
+        // each that differs is one until two must be the same.
+        bool fits_params = false;
+        bool divides = false;      // variables count what divides all sizes seen
+        bool starts_late = false;  // variables are not below what was seen: a window must fit
+        bool ends_early = false;   // nor far above it: products of several must fit 64 bits
     };
 
     Generaliser(std::span<const Words> recordings, Way way) : recordings_(recordings), way_(way) {}
@@ -237,15 +240,16 @@ class Generaliser {
     // ---- variables
 
     Dim add_variable(const Values& values, General::Source source, std::size_t site,
-                     std::int64_t highest = kHighest) {
+                     std::int64_t high = kHighest) {
         source.step = way_.divides ? step_of(values) : 1;
-        // Names stand for their bounds: asked for with others, they are others.
-        const std::size_t number = sources_.size();
-        source.variable = highest == kHighest
-                              ? dim(fmt::format("_s{}", number), 2, kHighest)
-                              : dim(fmt::format("_s{}_{}", number, highest), 2, highest);
+        const std::int64_t low = way_.starts_late ? std::ranges::min(values) / source.step : 2;
+        // A name stands for its bounds.
+        if (way_.ends_early) high = std::min(high, 16 * std::ranges::max(values) / source.step);
+        std::string name = fmt::format("_s{}", sources_.size());
+        if (low != 2 || high != kHighest) name += fmt::format("_{}_{}", low, high);
+        source.variable = dim(name, low, high);
         for (std::size_t i = 0; i < values.size(); ++i)
-            bindings_[i].emplace_back(source.variable.str(), values[i] / source.step);
+            bindings_[i].emplace_back(name, values[i] / source.step);
         sources_.push_back(source);
         site_of_[source.variable.raw()] = site;
         return source.variable * source.step;
@@ -265,7 +269,7 @@ class Generaliser {
     Dim param_size(std::size_t place) {
         const Values values = at(true, place);
         if (is_constant(values)) return values[0];
-        if (!way_.is_plain) {
+        if (way_.fits_params) {
             if (const auto size = fitted(values, {})) return *size;
         }
         const std::size_t site = site_count_++;
@@ -309,51 +313,88 @@ class Generaliser {
         return base * factor + first;
     }
 
-    /// A simple function of sizes that are near, or of variables, with these values.
-    std::optional<Dim> fitted(const Values& values, std::span<const Dim> near) {
-        if (is_constant(values)) return Dim(values[0]);
-        constexpr std::size_t kMostBases = 12;
-        std::vector<Dim> bases;
-        const auto add = [&](Dim size) {
-            if (!size.is_concrete() && std::ranges::find(bases, size) == bases.end() &&
-                bases.size() < kMostBases)
-                bases.push_back(size);
-        };
-        std::ranges::for_each(near, add);
-        for (const General::Source& source : sources_) add(source.variable);
-        for (const Dim base : bases) {
-            if (values_of(base) == values) return base;
-        }
-        for (const Dim base : bases) {
-            if (const auto size = scaled(values, base)) return size;
-        }
-        std::vector<Dim> products;
-        for (std::size_t i = 0; i < bases.size(); ++i) {
-            for (std::size_t k = i; k < bases.size(); ++k) products.push_back(bases[i] * bases[k]);
-        }
-        for (const Dim product : products) {
-            if (const auto size = scaled(values, product)) return size;
-        }
-        for (const Dim base : bases) {
-            if (const auto size = shifted(values, base, false)) return size;
-        }
-        for (std::size_t i = 0; i < bases.size(); ++i) {
-            for (std::size_t k = 0; k < bases.size(); ++k) {
-                const Dim sum = bases[i] + bases[k];
-                if (values_of(sum) == values) return sum;
-            }
-        }
-        for (const bool of_products : {false, true}) {
-            for (const Dim base : of_products ? products : bases) {
-                if (const auto size = shifted(values, base, true)) return size;
-            }
-        }
-        for (const Dim product : products) {
-            for (const Dim base : bases) {
-                if (const auto size = scaled(values, product * base)) return size;
+    /// (base + something) / divisor + something, as the sizes of slices with steps are.
+    std::optional<Dim> divided(const Values& values, Dim base) {
+        constexpr std::int64_t kMostDivisor = 8;
+        const Values& of = values_of(base);
+        for (std::int64_t divisor = 2; divisor <= kMostDivisor; ++divisor) {
+            for (std::int64_t less = 0; less < divisor; ++less) {
+                const std::int64_t first = rounds_up_ ? divisor - 1 - less : less;
+                const std::int64_t last = values[0] - (of[0] + first) / divisor;
+                bool same = true;
+                for (std::size_t i = 0; i < of.size() && same; ++i)
+                    same = of[i] >= 0 && (of[i] + first) / divisor + last == values[i];
+                rounded_ = rounded_ || same;
+                if (same) return (base + first) / divisor + last;
             }
         }
         return std::nullopt;
+    }
+
+    /// Sizes that are near and variables, and products of two of them.
+    struct Terms {
+        std::vector<Dim> bases;
+        std::vector<Dim> products;
+    };
+    Terms terms_of(std::span<const Dim> near) const {
+        constexpr std::size_t kMostBases = 12;
+        Terms out;
+        const auto add = [&](Dim size) {
+            if (!size.is_concrete() && std::ranges::find(out.bases, size) == out.bases.end() &&
+                out.bases.size() < kMostBases)
+                out.bases.push_back(size);
+        };
+        std::ranges::for_each(near, add);
+        for (const General::Source& source : sources_) add(source.variable);
+        for (std::size_t i = 0; i < out.bases.size(); ++i) {
+            for (std::size_t k = i; k < out.bases.size(); ++k)
+                out.products.push_back(out.bases[i] * out.bases[k]);
+        }
+        return out;
+    }
+
+    /// The first of some terms with which `fit` finds something.
+    template <class Fit>
+    static std::optional<Dim> first_of(std::span<const Dim> terms, const Fit& fit) {
+        for (const Dim term : terms) {
+            if (const std::optional<Dim> size = fit(term)) return size;
+        }
+        return std::nullopt;
+    }
+
+    /// One of the terms, a multiple of one, or one with something added, with these values.
+    std::optional<Dim> fitted_simply(const Values& values, const Terms& terms) {
+        if (is_constant(values)) return Dim(values[0]);
+        const auto same = [&](Dim term) {
+            return values_of(term) == values ? std::optional(term) : std::nullopt;
+        };
+        const auto multiple = [&](Dim term) { return scaled(values, term); };
+        std::optional<Dim> out = first_of(terms.bases, same);
+        if (!out) out = first_of(terms.bases, multiple);
+        if (!out) out = first_of(terms.products, multiple);
+        if (!out)
+            out = first_of(terms.bases, [&](Dim term) { return shifted(values, term, false); });
+        return out;
+    }
+
+    /// A function of sizes that are near, or of variables, with these values: the simplest that is
+    /// found.
+    std::optional<Dim> fitted(const Values& values, std::span<const Dim> near) {
+        const Terms terms = terms_of(near);
+        if (const auto size = fitted_simply(values, terms)) return size;
+        for (const Dim a : terms.bases) {
+            for (const Dim b : terms.bases) {
+                if (values_of(a + b) == values) return a + b;
+            }
+        }
+        const auto any = [&](Dim term) { return shifted(values, term, true); };
+        std::optional<Dim> out = first_of(terms.bases, any);
+        if (!out) out = first_of(terms.products, any);
+        for (std::size_t i = 0; i < terms.bases.size() && !out; ++i)
+            out = first_of(terms.products,
+                           [&](Dim term) { return scaled(values, term * terms.bases[i]); });
+        if (!out) out = first_of(terms.bases, [&](Dim term) { return divided(values, term); });
+        return out;
     }
 
     // ---- the program
@@ -390,39 +431,55 @@ class Generaliser {
         std::vector<Value> inputs;
         TensorSpec wanted;
         std::vector<std::uint64_t> attrs;
+        std::vector<Dim> near;  // sizes of operands and result
     };
 
     bool add_operation(std::size_t place, const Layout& layout) {
+        const OpDef& def = def_of(recordings_[0].program[place]);
+        // Quotients of the sizes that were seen may be the same rounded either way.
+        for (const bool up : {true, false}) {
+            rounds_up_ = up;
+            rounded_ = false;
+            Draft draft = draft_of(place, layout);
+            if (!fit_attrs(def, layout, draft)) return false;
+            try {
+                const auto attrs = in_simplest_form(def, draft.attrs, draft.wanted.shape);
+                operations_.push_back(builder_->op(draft.op, draft.inputs, attrs, &draft.wanted));
+                return true;
+            } catch (const OutOfMemory&) {
+                throw;
+            } catch (const Error&) {  // some sizes must be the same, or this needs numbers
+                if (up && rounded_) continue;
+                join_variables(def, draft);
+                return false;
+            }
+        }
+        return false;
+    }
+
+    Draft draft_of(std::size_t place, const Layout& layout) {
         const Words& first = recordings_[0];
         const std::uint64_t header = first.program[place];
-        const OpDef& def = def_of(header);
-        Draft draft{static_cast<OpId>(header_op(header)), {}, {dtype_of(header), {}}, {}};
-        std::vector<Dim> near;
+        Draft out{static_cast<OpId>(header_op(header)), {}, {dtype_of(header), {}}, {}, {}};
         for (std::size_t i = 0; i < header_inputs(header); ++i) {
             const std::uint64_t word = first.program[place + 1 + i / 2];
-            draft.inputs.push_back(value_at(static_cast<std::uint32_t>(word >> (32 * (i % 2)))));
-            const Shape& shape = draft.inputs.back().shape();
-            for (int d = 0; d < shape.rank(); ++d) near.push_back(shape.dim(d));
+            out.inputs.push_back(value_at(static_cast<std::uint32_t>(word >> (32 * (i % 2)))));
+            const Shape& shape = out.inputs.back().shape();
+            for (int d = 0; d < shape.rank(); ++d) out.near.push_back(shape.dim(d));
         }
         for (std::size_t at_word = layout.shape; at_word < layout.attrs; ++at_word) {
             const Values values = at(false, at_word);
-            std::optional<Dim> size = fitted(values, near);
-            if (!size && has(def.traits, Trait::shaped)) size = chosen_size(values, at_word, near);
+            std::optional<Dim> size = fitted(values, out.near);
+            if (const auto hint = hints_.find(at_word); hint != hints_.end()) {
+                size = hint->second;
+            } else if (!size && has(def_of(header).traits, Trait::shaped)) {
+                size = chosen_size(values, at_word, out.near);
+            }
             // What inference finds by itself need not be found here.
-            draft.wanted.shape.push_back(size.value_or(values[0]));
-            near.push_back(draft.wanted.shape.dim(draft.wanted.shape.rank() - 1));
+            out.near.push_back(size.value_or(values[0]));
+            out.wanted.shape.push_back(out.near.back());
         }
-        if (!fit_attrs(def, layout, near, draft)) return false;
-        try {
-            const auto attrs = in_simplest_form(def, draft.attrs, draft.wanted.shape);
-            operations_.push_back(builder_->op(draft.op, draft.inputs, attrs, &draft.wanted));
-            return true;
-        } catch (const OutOfMemory&) {
-            throw;
-        } catch (const Error&) {  // some sizes must be the same, or this needs numbers
-            join_variables(def, draft);
-            return false;
-        }
+        return out;
     }
 
     /// A variable for a size of a result: a slice takes as much as there is at most.
@@ -435,32 +492,89 @@ class Generaliser {
         return add_variable(values, {.in_rest = false, .at = place}, kNowhere, highest);
     }
 
-    bool fit_attrs(const OpDef& def, const Layout& layout, std::span<const Dim> near,
-                   Draft& draft) {
-        std::vector<std::vector<std::uint64_t>> all;
-        for (const Words& words : recordings_) {
-            const auto own = words.program.subspan(layout.attrs, layout.next - layout.attrs);
-            all.emplace_back(own.begin(), own.end());
-        }
-        std::vector<Values> numbers;
-        for (std::vector<std::uint64_t>& attrs : all) {
-            std::size_t i = 0;
-            visit_numbers(def, std::span(attrs), [&](std::uint64_t& word) {
-                if (i == numbers.size()) numbers.emplace_back();
-                numbers[i++].push_back(static_cast<std::int64_t>(word));
-            });
-        }
-        draft.attrs = std::move(all[0]);
-        std::size_t i = 0;
+    /// Puts expressions into the places of numbers that differ; false where one is not found.
+    bool fit_attrs(const OpDef& def, const Layout& layout, Draft& draft) {
+        const auto own = recordings_[0].program.subspan(layout.attrs, layout.next - layout.attrs);
+        draft.attrs.assign(own.begin(), own.end());
+        const std::vector<View> views = views_of(def, draft.attrs);
         bool is_whole = true;
-        visit_numbers(def, std::span(draft.attrs), [&](std::uint64_t& word) {
-            const Values& values = numbers[i++];
-            if (is_constant(values)) return;
-            const auto size = fitted(values, near);
+        const auto fit = [&](std::uint64_t& word, const Values& values, Dim added) {
+            const auto size = fitted(values, draft.near);
             is_whole = is_whole && size.has_value();
-            if (size) word = static_cast<std::uint64_t>(size->raw());
+            if (size) word = static_cast<std::uint64_t>((*size + added).raw());
+        };
+        visit_numbers(def, std::span(draft.attrs), [&](std::uint64_t& word) {
+            const auto place = static_cast<std::size_t>(&word - draft.attrs.data());
+            const Values values = at(false, layout.attrs + place);
+            if (!is_constant(values) && !is_offset(views, place)) fit(word, values, 0);
         });
+        for (const View& view : views) {
+            std::uint64_t& word = draft.attrs[view.begin + view.words.offset];
+            Values values = at(false, layout.attrs + view.begin + view.words.offset);
+            if (is_constant(values) || !is_whole) continue;
+            if (const auto simple = fitted_simply(values, terms_of(draft.near))) {
+                word = static_cast<std::uint64_t>(simple->raw());
+                continue;
+            }
+            const Dim begin = begin_of(view, draft, values);
+            for (std::size_t i = 0; i < values.size(); ++i) values[i] -= values_of(begin)[i];
+            fit(word, values, begin);
+        }
         return is_whole;
+    }
+
+    struct View {
+        std::size_t begin = 0;  // of its placement among the attributes
+        ViewWords words;
+    };
+    static std::vector<View> views_of(const OpDef& def, std::span<const std::uint64_t> attrs) {
+        std::vector<View> out;
+        std::size_t place = 0;
+        for (const AttrDef& attr : def.attrs) {
+            const auto left = attrs.subspan(place);
+            const std::size_t length = attr_length(attr.kind, left.data(), left.size());
+            if (attr.kind == AttrKind::view) {
+                for (const ViewWords& words : views_in(left.first(length)))
+                    out.push_back({place, words});
+            }
+            place += length;
+        }
+        return out;
+    }
+    static bool is_offset(std::span<const View> views, std::size_t place) {
+        return std::ranges::any_of(
+            views, [&](const View& view) { return view.begin + view.words.offset == place; });
+    }
+
+    /// What is known of where a view begins: how far it reaches below along dimensions that run
+    /// backwards, and as many steps along each dimension as all recordings have.
+    Dim begin_of(const View& view, const Draft& draft, Values offsets) {
+        const auto number = [&](std::size_t place) {
+            return Dim::from_raw(static_cast<std::int64_t>(draft.attrs[view.begin + place]));
+        };
+        Dim out = 0;
+        const auto add = [&](Dim known) {
+            out = out + known;
+            for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] -= values_of(known)[i];
+        };
+        std::vector<Dim> steps;
+        for (std::size_t i = 0; i < view.words.rank; ++i) {
+            const Dim stride = number(view.words.strides + i);
+            const Dim size = view.words.shape == 0 ? draft.wanted.shape.dim(static_cast<int>(i))
+                                                   : number(view.words.shape + i);
+            if (stride.bounds().high < 0) add((size - 1) * stride * -1);
+            steps.push_back(stride.bounds().high < 0 ? stride * -1 : stride);
+        }
+        std::ranges::sort(steps, [&](Dim a, Dim b) { return values_of(a)[0] > values_of(b)[0]; });
+        for (const Dim step : steps) {
+            Values counts;
+            for (std::size_t i = 0; i < offsets.size(); ++i) {
+                const std::int64_t length = values_of(step)[i];
+                counts.push_back(length == 0 ? 0 : offsets[i] / length);
+            }
+            if (is_constant(counts) && counts[0] != 0) add(step * counts[0]);
+        }
+        return out;
     }
 
     // ---- variables that are one
@@ -518,7 +632,35 @@ class Generaliser {
         for (const auto& [from, to] : pairs) {
             if (fits(def, draft, from, to)) return join(from, to);
         }
-        for (const auto& [from, to] : pairs) join(from, to);
+        if (!pairs.empty()) {
+            for (const auto& [from, to] : pairs) join(from, to);
+            return;
+        }
+        find_hint(def, draft);
+    }
+
+    /// A size that the caller chose may be one that was not known yet.
+    void find_hint(const OpDef& def, const Draft& draft) {
+        for (const General::Source& source : sources_) {
+            if (source.in_rest) continue;
+            for (const Value& input : draft.inputs) {
+                for (int d = 0; d < input.shape().rank(); ++d) {
+                    const Dim size = input.shape().dim(d);
+                    if (size.is_concrete() || values_of(size) != values_of(source.variable) ||
+                        uses_chosen(size) || !fits(def, draft, source.variable, size))
+                        continue;
+                    hints_.emplace(source.at, size);
+                    joined_ = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    bool uses_chosen(Dim size) const {
+        return std::ranges::any_of(size.expr().vars(), [&](const Expr& variable) {
+            return site_of_.at(Dim(variable).raw()) == kNowhere;
+        });
     }
 
     void join(Dim a, Dim b) {
@@ -528,6 +670,7 @@ class Generaliser {
         for (std::size_t& site : same_as_) {
             if (site == std::max(first, second)) site = std::min(first, second);
         }
+        hints_.clear();  // variables have other numbers now
         joined_ = true;
     }
 
@@ -536,7 +679,12 @@ class Generaliser {
     // Sizes of parameters that differ, by their number: the first one that each is the same as.
     std::vector<std::size_t> same_as_;
     std::unordered_map<std::int64_t, std::size_t> site_of_;  // of a variable
+    std::unordered_map<std::size_t, Dim>
+        hints_;  // what a size is that the caller chose, by its word
     bool joined_ = false;
+
+    bool rounds_up_ = true;
+    bool rounded_ = false;  // some size was found by rounding
 
     // Of one round.
     std::unique_ptr<ProgramBuilder> builder_;
@@ -548,11 +696,15 @@ class Generaliser {
     std::vector<Value> operations_;
 };
 
-std::optional<General> General::of(std::span<const Words> recordings) {
-    for (const bool divides : {false, true}) {
-        for (const bool is_plain : {true, false}) {
-            if (auto out = Generaliser(recordings, {is_plain, divides}).run()) return out;
-        }
+std::optional<General> General::of(std::span<const Words> recordings,
+                                   const std::function<bool(const General&)>& accept) {
+    for (unsigned way = 0; way < 16; ++way) {
+        const Generaliser::Way tried{.fits_params = (way & 4U) != 0,
+                                     .divides = (way & 8U) != 0,
+                                     .starts_late = (way & 2U) != 0,
+                                     .ends_early = (way & 1U) != 0};
+        auto out = Generaliser(recordings, tried).run();
+        if (out && accept(*out)) return out;
     }
     return std::nullopt;
 }

@@ -5,6 +5,7 @@
 // recorded, word by word.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,8 +54,9 @@ bool is_instance(const Program& program, const Words& words);
 class General {
    public:
     /// What the recordings are instances of: two at least, of one form with the same sizes of 0 and
-    /// 1. None where no program was found.
-    static std::optional<General> of(std::span<const Words> recordings);
+    /// 1. Several may be found; none where `accept` takes none.
+    static std::optional<General> of(std::span<const Words> recordings,
+                                     const std::function<bool(const General&)>& accept);
 
     const Program& program() const { return program_; }
     /// The values of the variables; none where a recording of this form is no instance.

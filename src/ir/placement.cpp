@@ -57,6 +57,20 @@ Dims dims_of(const Shape& shape) {
 
 Shape shape_of(std::span<const Dim> dims) { return Shape(dims); }
 
+std::vector<ViewWords> views_in(std::span<const std::uint64_t> words) {
+    const std::uint64_t header = words[0];
+    std::size_t at = 1 + ((header & kFilled) != 0 ? kFillWords : 0);
+    std::vector<ViewWords> out;
+    for (std::size_t left = (header >> kViewsShift & 0xff) - 1; left > 0; --left) {
+        const std::uint64_t view_header = words[at++];
+        const std::size_t rank = view_header & 0xff;
+        out.push_back({.rank = rank, .shape = at, .strides = at + rank, .offset = at + 2 * rank});
+        at += 2 * rank + 1 + ((view_header & 0x100) != 0 ? 2 * rank : 0);
+    }
+    out.push_back({.rank = header >> kRankShift & 0xff, .strides = at + 1, .offset = at});
+    return out;
+}
+
 Placement placement_of(std::span<const std::uint64_t> words, const Shape& result) {
     const std::uint64_t header = words[0];
     Reader read(words.data() + 1);

@@ -31,6 +31,16 @@ Placement placement_of(std::span<const std::uint64_t> words, const Shape& result
 /// Throws ArgumentError where the words are cut off or say what no view has.
 void check_placement_words(std::string_view op, std::span<const std::uint64_t> words);
 
+/// Where the numbers of one view are among the words of a placement.
+struct ViewWords {
+    std::size_t rank = 0;
+    std::size_t shape = 0;  // 0: it is the result's
+    std::size_t strides = 0;
+    std::size_t offset = 0;
+};
+/// The views that (correct) words say, the last one last.
+std::vector<ViewWords> views_in(std::span<const std::uint64_t> words);
+
 /// Calls `size` with each of the (correct) words of a view that is a size, a stride, an offset or
 /// an end of a range.
 template <class Word, class Size>

@@ -99,17 +99,19 @@ class Family {
             if (kept.ones == ones) alike.push_back(kept.recording.words());
         }
         if (alike.size() < 2) return false;
-        std::optional<ir::General> found = ir::General::of(alike);
-        if (found) {
-            ForAllSizes plans(found->program(), device);
-            if (plans.why_not().empty()) {
-                generals_.push_front({std::move(*found), std::move(plans)});
-                made.fetch_add(1, std::memory_order_relaxed);
-                return true;
-            }
+        std::optional<ForAllSizes> plans;
+        auto found = ir::General::of(alike, [&](const ir::General& general) {
+            plans.emplace(general.program(), device);
+            if (getenv("GG")) printf("accept: %s\n", plans->why_not().c_str());
+            return plans->why_not().empty();
+        });
+        if (!found) {
+            ++failures_;
+            return false;
         }
-        ++failures_;
-        return false;
+        generals_.push_front({std::move(*found), std::move(*plans)});
+        made.fetch_add(1, std::memory_order_relaxed);
+        return true;
     }
 
     std::mutex mutex_;
@@ -157,7 +159,9 @@ Families& families() {
 
 std::shared_ptr<plan::Plan> general_plan(const ir::Capture& captured,
                                          const plan::Context& context) {
-    if (!switched_on().load(std::memory_order_relaxed)) return nullptr;
+    if (!switched_on().load(std::memory_order_relaxed) ||
+        !backend_of(context.device).has_open_plans())
+        return nullptr;
     const ir::Words words{captured.words.words(), captured.rest.words(), captured.params.size()};
     const ir::FormHash form = ir::form_hash(words);
     const std::uint64_t key =

@@ -77,6 +77,7 @@ class Cpu final : public HostBackend {
             out->ways.push_back(way_of(out->steps.program, step, part, kernel));
         return out;
     }
+    bool has_open_plans() const override { return true; }
     std::shared_ptr<const void> prepare_open(const Program& program) override {
         auto out = std::make_shared<OpenPrepared>(OpenPrepared{plan::make_open_steps(program)});
         for (const plan::Step& step : out->steps.pattern.all) {

@@ -20,6 +20,7 @@ class Interpreter final : public HostBackend {
     std::shared_ptr<const void> prepare(const Program& program) override {
         return std::make_shared<plan::Steps>(plan::make_steps(program));
     }
+    bool has_open_plans() const override { return true; }
     std::shared_ptr<const void> prepare_open(const Program& program) override {
         return std::make_shared<plan::OpenSteps>(plan::make_open_steps(program));
     }

@@ -1,0 +1,152 @@
+// Random functions called again with other sizes: plans that generalise give what the reference
+// backend gives, and there are few of them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "drawn_calls.h"
+#include "lazuli/lazuli.h"
+#include "long_option.h"
+
+namespace lazuli {
+namespace {
+
+using tests::DrawnCalls;
+using Sizes = DrawnCalls::Sizes;
+
+class Generalising : public testing::TestWithParam<const char*> {
+   protected:
+    void SetUp() override { set_default_device(Device(GetParam())); }
+    void TearDown() override { set_default_device(before_); }
+    bool compiles() const { return std::string_view(GetParam()) == "cpu"; }
+
+   private:
+    Device before_ = default_device();
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Generalising, testing::Values("interpreter", "cpu"),
+                         [](const auto& device) { return std::string(device.param); });
+
+struct Result {
+    Shape shape;
+    std::vector<float> values;
+};
+
+Result on_device(const DrawnCalls& calls, const Sizes& sizes, const char* device) {
+    const Device before = default_device();
+    set_default_device(Device(device));
+    const Tensor result = calls(sizes);
+    Result out{result.shape(), result.to_vector<float>()};
+    set_default_device(before);
+    return out;
+}
+
+/// The greatest difference, where 1 is what may be.
+double distance(const Result& a, const Result& b) {
+    if (!(a.shape == b.shape)) return INFINITY;
+    double most = 0;
+    double scale = 1;
+    for (const float value : b.values)
+        if (std::isfinite(value)) scale = std::max(scale, std::abs(static_cast<double>(value)));
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+        const double x = a.values[i];
+        const double y = b.values[i];
+        if (std::isnan(x) && std::isnan(y)) continue;
+        if (x == y) continue;
+        const double off = std::abs(x - y) / (1e-5 * scale);
+        most = std::isnan(off) ? INFINITY : std::max(most, off);
+    }
+    return most;
+}
+
+std::string text_of(const Sizes& sizes) {
+    return fmt::format("{}, {}, {}", sizes[0], sizes[1], sizes[2]);
+}
+
+/// Ten sizes a program, none of which a dimension has twice.
+TEST_P(Generalising, TenSizesNeedThreePlans) {
+    const int programs = compiles() ? tests::count(10, 1000) : tests::count(200, 1000);
+    std::map<std::uint64_t, int> plans;
+    std::uint64_t general = 0;
+    for (int seed = 0; seed < programs; ++seed) {
+        const DrawnCalls calls(static_cast<std::uint64_t>(seed));
+        tests::Random random(static_cast<std::uint64_t>(seed) + 7);
+        std::array<std::vector<std::int64_t>, DrawnCalls::kSizes> all;
+        for (auto& sizes : all) {
+            for (std::int64_t size = 5; size < 20; ++size) sizes.push_back(size);
+            for (std::size_t i = sizes.size() - 1; i > 0; --i)
+                std::swap(sizes[i], sizes[random.below(i + 1)]);
+        }
+        clear_caches();
+        std::uint64_t made = 0;
+        for (std::size_t i = 0; i < 10; ++i) {
+            const Sizes sizes{all[0][i], all[1][i], all[2][i]};
+            const CacheStats before = cache_stats();
+            const Result result = on_device(calls, sizes, GetParam());
+            const CacheStats after = cache_stats();
+            made += after.misses - before.misses + after.general_plans - before.general_plans;
+            general += after.general_plans - before.general_plans;
+            ASSERT_LE(distance(result, on_device(calls, sizes, "reference")), 1)
+                << "program " << seed << " at " << text_of(sizes);
+        }
+        ++plans[made];
+        EXPECT_LE(made, 3U) << "program " << seed;
+    }
+    fmt::print("{} programs at 10 sizes each on {}: {} general plans;", programs, GetParam(),
+               general);
+    for (const auto& [count, times] : plans) fmt::print(" {} x {} plans", times, count);
+    fmt::print("\n");
+}
+
+/// Sizes 0, 1 and equal ones come often, and the same ones come back.
+TEST_P(Generalising, NoGuardIsWrong) {
+    const int changes = compiles() ? tests::count(300, 20'000) : tests::count(4'000, 100'000);
+    constexpr int kEach = 100;
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    int refused = 0;
+    for (int seed = 0; seed < changes / kEach; ++seed) {
+        const DrawnCalls calls(static_cast<std::uint64_t>(seed));
+        tests::Random random(static_cast<std::uint64_t>(seed) + 99);
+        for (int i = 0; i < kEach; ++i) {
+            Sizes sizes{};
+            for (std::int64_t& size : sizes)
+                size = random.one_in(3) ? random.between(0, 2) : random.between(2, 9);
+            if (random.one_in(3)) sizes[1] = sizes[0];
+            if (random.one_in(6)) sizes[2] = sizes[1];
+            const auto attempt = [&](const char* device) -> std::optional<Result> {
+                try {
+                    return on_device(calls, sizes, device);
+                } catch (const Error&) {
+                    set_default_device(Device(GetParam()));
+                    return std::nullopt;
+                }
+            };
+            const CacheStats before = cache_stats();
+            const std::optional<Result> result = attempt(GetParam());
+            const CacheStats after = cache_stats();
+            hits += after.general_hits - before.general_hits;
+            misses += after.misses - before.misses;
+            const std::optional<Result> expected = attempt("reference");
+            ASSERT_EQ(result.has_value(), expected.has_value())
+                << "program " << seed << " at " << text_of(sizes);
+            if (!result) {
+                ++refused;
+                continue;
+            }
+            ASSERT_LE(distance(*result, *expected), 1)
+                << "program " << seed << " at " << text_of(sizes);
+        }
+    }
+    fmt::print(
+        "{} size changes on {}: {} served by general plans, {} planned by themselves, {} refused\n",
+        changes, GetParam(), hits, misses, refused);
+}
+
+}  // namespace
+}  // namespace lazuli
