@@ -202,7 +202,7 @@ class Generaliser {
             params_.clear();
             operations_.clear();
             joined_ = false;
-            if (build()) break;
+            if (is_built()) break;
             if (!joined_) return std::nullopt;
         }
         General out;
@@ -398,6 +398,16 @@ class Generaliser {
     }
 
     // ---- the program
+
+    bool is_built() {
+        try {
+            return build();
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const Error&) {  // a size that may be below 0, or a number beyond 64 bits
+            return false;
+        }
+    }
 
     bool build() {
         const Words& first = recordings_[0];

@@ -212,8 +212,9 @@ bool is_nonneg_by_terms(Interner& in, const Node* d, int& budget) {
     return false;
 }
 
-/// So many times a sum that each coefficient can be divided by the divisors in its term: bounds of
-/// quotients are whole then.
+/// A sum that is below 0 exactly where this one is, of which each coefficient can be divided by the
+/// divisors in its term: bounds of quotients are whole then. It is so many times this one and,
+/// since this one is whole, one less than as many more.
 const Node* without_fractions(Interner& in, const Node* d) {
     constexpr std::int64_t kMost = std::int64_t{1} << 20;
     std::int64_t times = 1;
@@ -230,7 +231,24 @@ const Node* without_fractions(Interner& in, const Node* d) {
         if (!term.node->is(Kind::product)) continue;
         for (const Term& factor : *term.node) count(factor.node, term.coef);
     }
-    return is_finite(d->bounds) && times < kMost ? scale(in, d, times) : d;
+    if (!is_finite(d->bounds) || times >= kMost) return d;
+    return add(in, scale(in, d, times), constant(in, times - 1));
+}
+
+/// Whether d >= 0 everywhere, by whatever is known here. Where it is v * slope + rest, both may be
+/// shown apart: v must not be below 0 then. `depth` bounds how often.
+bool is_never_negative(Interner& in, const Node* d, int depth) {
+    if (sign(in, d) == Truth::yes || is_nonneg_above_lows(d)) return true;
+    int budget = kBudget;
+    if (is_nonneg_by_terms(in, without_fractions(in, d), budget)) return true;
+    if (depth == 0) return false;
+    const auto variables = linear_variables(d);
+    return std::any_of(variables.begin(), variables.end(), [&](const Node* v) {
+        const Node* slope = v->bounds.low >= 0 ? coefficient(in, d, v) : nullptr;
+        if (slope == nullptr || slope->is_constant()) return false;
+        return is_never_negative(in, slope, depth - 1) &&
+               is_never_negative(in, add(in, d, multiply(in, slope, v), -1), depth - 1);
+    });
 }
 
 }  // namespace
@@ -238,15 +256,11 @@ const Node* without_fractions(Interner& in, const Node* d) {
 Truth sign_of_size(Interner& in, const Node* d) {
     const Truth known = sign(in, d);
     if (known != Truth::depends) return known;
+    constexpr int kDepth = 2;
     try {
-        if (is_nonneg_above_lows(d)) return Truth::yes;
-        d = without_fractions(in, d);
-        int budget = kBudget;
-        if (is_nonneg_by_terms(in, d, budget)) return Truth::yes;
-        budget = kBudget;
+        if (is_never_negative(in, d, kDepth)) return Truth::yes;
         const Node* opposite = add(in, constant(in, -1), d, -1);
-        if (is_nonneg_above_lows(opposite)) return Truth::no;
-        return is_nonneg_by_terms(in, opposite, budget) ? Truth::no : Truth::depends;
+        return is_never_negative(in, opposite, kDepth) ? Truth::no : Truth::depends;
     } catch (const Error&) {  // a number on the way leaves 64 bits: not found out
         return Truth::depends;
     }
