@@ -132,7 +132,10 @@ class DrawnCalls {
                 roles.back() = other;
                 break;
             }
-            case Op::repeat: roles.insert(roles.begin(), any_role()); break;
+            case Op::repeat:
+                if (rank > 2) return;
+                roles.insert(roles.begin(), any_role());
+                break;
             case Op::outer:
                 if (rank != 1) return;
                 roles.push_back(roles[0]);

@@ -102,7 +102,6 @@ class Family {
         std::optional<ForAllSizes> plans;
         auto found = ir::General::of(alike, [&](const ir::General& general) {
             plans.emplace(general.program(), device);
-            if (getenv("GG")) printf("accept: %s\n", plans->why_not().c_str());
             return plans->why_not().empty();
         });
         if (!found) {

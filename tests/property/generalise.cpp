@@ -78,7 +78,7 @@ TEST_P(Generalising, TenSizesNeedThreePlans) {
         tests::Random random(static_cast<std::uint64_t>(seed) + 7);
         std::array<std::vector<std::int64_t>, DrawnCalls::kSizes> all;
         for (auto& sizes : all) {
-            for (std::int64_t size = 5; size < 20; ++size) sizes.push_back(size);
+            for (std::int64_t size = 9; size < 24; ++size) sizes.push_back(size);
             for (std::size_t i = sizes.size() - 1; i > 0; --i)
                 std::swap(sizes[i], sizes[random.below(i + 1)]);
         }
