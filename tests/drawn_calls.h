@@ -116,13 +116,22 @@ class DrawnCalls {
             case Op::sum: roles.erase(roles.begin() + axis); break;
             case Op::permute: std::ranges::rotate(roles, roles.begin() + axis); break;
             case Op::merge:
-                if (static_cast<std::size_t>(axis) + 1 >= rank) return;
+                // With every second position, odd and even sizes have views of different forms,
+                // which are different programs.
+                if (static_cast<std::size_t>(axis) + 1 >= rank ||
+                    std::ranges::any_of(roles, [](const std::string& each) {
+                        return each.find('/') != std::string::npos;
+                    }))
+                    return;
                 role = "(" + role + "*" + roles[static_cast<std::size_t>(axis) + 1] + ")";
                 roles.erase(roles.begin() + axis + 1);
                 break;
             case Op::tail:
             case Op::head: role += "-1"; break;
-            case Op::every_second: role += "/2"; break;
+            case Op::every_second:
+                if (role.find('*') != std::string::npos) return;
+                role += "/2";
+                break;
             case Op::twice: role += "+" + role; break;
             case Op::pad: role += "+3"; break;
             case Op::matmul: {

@@ -51,10 +51,13 @@ std::optional<Dim> ViewFitting::size(const NumberValues& sizes, const NumberValu
         if (step == 1 || step == -1) {
             if (const auto size = fitting_.shifted(sizes, axes_[a].size)) return size;
         }
-        const Dim left = step < 0 ? (*begins)[a] + 1 : axes_[a].size - (*begins)[a];
+        // Backwards it may be all that a slice from the axis's begin has, or what is left from here.
         const std::int64_t apart = step < 0 ? -step : step;
-        const Dim size = (left + (apart - 1)) / apart;
-        if (fitting_.values_of(size) == sizes) return size;
+        const Dim left = step < 0 ? (*begins)[a] + 1 : axes_[a].size - (*begins)[a];
+        for (const Dim length : {step < 0 ? axes_[a].size : left, left}) {
+            const Dim size = (length + (apart - 1)) / apart;
+            if (fitting_.values_of(size) == sizes) return size;
+        }
     }
     return std::nullopt;
 }
