@@ -168,6 +168,11 @@ class Backend {
     /// Runs a prepared program. One dense buffer a result. Where it throws, no operand was
     /// overwritten, but for SomeFailed.
     virtual std::vector<BufferPtr> run(const void* prepared, std::span<const Binding> params) = 0;
+    /// Whether a prepared program runs as fast as it ever will: no code of it is still being made.
+    virtual bool is_ready(const void* prepared) const {
+        (void)prepared;
+        return true;
+    }
     /// All that can be said of a prepared program; with `code`, its kernels' as well.
     virtual PreparedInfo info(const void* prepared, bool code) const {
         (void)prepared;

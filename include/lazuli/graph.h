@@ -89,10 +89,10 @@ struct CacheStats {
         0;  ///< Evaluations that ran on the reference backend because theirs lacks an op.
     std::uint64_t general_plans = 0;  ///< Plans made for all sizes that graphs returned with.
     std::uint64_t general_hits = 0;   ///< Of the hits, those by such a plan at sizes new to it.
-    std::uint64_t open_plans =
-        0;  ///< Plans made for all sizes: of compiled functions, and general ones.
-    std::uint64_t bindings = 0;   ///< How often sizes were put into such plans.
-    std::uint64_t own_plans = 0;  ///< Plans made for single sizes of compiled functions.
+    std::uint64_t specialised = 0;    ///< Plans for many sizes that one for theirs took over from.
+    std::uint64_t open_plans = 0;     ///< Plans made for all sizes of a compiled function.
+    std::uint64_t bindings = 0;       ///< How often sizes were put into such plans.
+    std::uint64_t own_plans = 0;      ///< Plans made for single sizes of compiled functions.
 };
 /// The figures now.
 CacheStats cache_stats();
@@ -104,6 +104,12 @@ std::string describe(const CacheStats& stats);
 bool generalising();
 /// Switches it for the whole process. Off: each size is planned by itself.
 void set_generalising(bool on);
+
+/// Whether a plan for many sizes that is often used at some of them gets kernels made for these:
+/// behind the calls, with the same bits. It is on unless LAZULI_SPECIALISE=0.
+bool specialising();
+/// Switches it for the whole process.
+void set_specialising(bool on);
 
 /// Drops cached plans and measurements, and gives memory without content back to the system.
 void clear_caches();

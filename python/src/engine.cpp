@@ -84,6 +84,7 @@ nb::dict dict_of(const CacheStats& stats) {
     out["fallbacks"] = stats.fallbacks;
     out["general_plans"] = stats.general_plans;
     out["general_hits"] = stats.general_hits;
+    out["specialised"] = stats.specialised;
     out["open_plans"] = stats.open_plans;
     out["bindings"] = stats.bindings;
     out["own_plans"] = stats.own_plans;

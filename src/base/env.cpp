@@ -27,6 +27,9 @@ constexpr std::array<VarInfo, static_cast<std::size_t>(Var::count)> kTable{{
     {Var::generalise, "LAZULI_GENERALISE", "1",
      "0: each size is planned by itself; else a graph that returns with a third value of some size "
      "gets a plan for all values of it."},
+    {Var::specialise, "LAZULI_SPECIALISE", "1",
+     "0: a plan for many sizes runs as it is; else one that is often used at some of them gets "
+     "kernels made for these, behind the calls."},
     {Var::flush_depth, "LAZULI_FLUSH_DEPTH", "65536",
      "A chain of unevaluated operations this long is evaluated by itself; 0 switches that off."},
     {Var::flush_bytes, "LAZULI_FLUSH_BYTES", "1073741824",

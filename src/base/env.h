@@ -18,6 +18,7 @@ enum class Var {
     seed,
     plan_cache_bytes,
     generalise,
+    specialise,
     flush_depth,
     flush_bytes,
     memory_limit,

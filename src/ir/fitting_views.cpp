@@ -1,6 +1,7 @@
 #include "ir/fitting_views.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 namespace lazuli::ir {
@@ -38,20 +39,36 @@ std::optional<std::vector<Dim>> ViewFitting::starts(NumberValues offsets,
     return out;
 }
 
+std::int64_t ViewFitting::step_along(const Axis& axis, const NumberValues& strides) {
+    const NumberValues& of = fitting_.values_of(axis.stride);
+    const std::int64_t step = of[0] == 0 ? 0 : strides[0] / of[0];
+    for (std::size_t i = 0; i < of.size(); ++i) {
+        if (of[i] * step != strides[i]) return 0;
+    }
+    return step;
+}
+
+std::optional<std::int64_t> ViewFitting::most(const NumberValues& strides) {
+    for (const Axis& axis : axes_) {
+        const std::int64_t step = step_along(axis, strides);
+        if (step != 0 && axis.size.is_concrete())
+            return (axis.size.value() + std::abs(step) - 1) / std::abs(step);
+    }
+    return std::nullopt;
+}
+
 std::optional<Dim> ViewFitting::size(const NumberValues& sizes, const NumberValues& strides,
                                      const NumberValues& offsets) {
     const auto begins = starts(offsets, std::numeric_limits<std::int64_t>::max());
     if (!begins) return std::nullopt;
     for (std::size_t a = 0; a < axes_.size(); ++a) {
-        const NumberValues& of = fitting_.values_of(axes_[a].stride);
-        const std::int64_t step = strides[0] / of[0];
-        bool same = step != 0;
-        for (std::size_t i = 0; i < of.size() && same; ++i) same = of[i] * step == strides[i];
-        if (!same) continue;
+        const std::int64_t step = step_along(axes_[a], strides);
+        if (step == 0) continue;
         if (step == 1 || step == -1) {
             if (const auto size = fitting_.shifted(sizes, axes_[a].size)) return size;
         }
-        // Backwards it may be all that a slice from the axis's begin has, or what is left from here.
+        // Backwards it may be all that a slice from the axis's begin has, or what is left from
+        // here.
         const std::int64_t apart = step < 0 ? -step : step;
         const Dim left = step < 0 ? (*begins)[a] + 1 : axes_[a].size - (*begins)[a];
         for (const Dim length : {step < 0 ? axes_[a].size : left, left}) {

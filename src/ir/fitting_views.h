@@ -21,6 +21,9 @@ class ViewFitting {
     /// positions from where it begins, or all but as many as in every recording.
     std::optional<Dim> size(const NumberValues& sizes, const NumberValues& strides,
                             const NumberValues& offsets);
+    /// The most positions that a view with these strides can have along that axis; none where that
+    /// is no number.
+    std::optional<std::int64_t> most(const NumberValues& strides);
     /// Where a view of these sizes and strides begins. `is_first`: it is of the operand itself.
     std::optional<Dim> offset(const NumberValues& offsets, std::span<const Dim> sizes,
                               std::span<const Dim> strides, std::span<const Dim> near,
@@ -31,6 +34,9 @@ class ViewFitting {
         Dim stride;
         Dim size;
     };
+    /// How many positions of an axis each step of these strides takes: as many in all recordings,
+    /// or 0.
+    std::int64_t step_along(const Axis& axis, const NumberValues& strides);
     /// The positions along each axis at which something begins: as far from an axis's begin, or
     /// from its end and then at most so far, as in every recording.
     std::optional<std::vector<Dim>> starts(NumberValues offsets, std::int64_t most_from_end);

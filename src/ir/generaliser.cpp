@@ -209,7 +209,9 @@ Generaliser::Draft Generaliser::draft_of(std::size_t place, const Layout& layout
         if (const auto hint = hints_.find(word); hint != hints_.end()) size = hint->second;
         if (!size) size = sliced_size(out, layout, views, axis);
         if (!size) size = fitting_.anyhow(values, out.near);
-        if (!size && has(def.traits, Trait::shaped)) size = chosen_size(values, word, out.near);
+        if (!size && has(def.traits, Trait::shaped))
+            size = add_variable(values, {.in_rest = false, .at = word}, kNowhere,
+                                most_of(out, layout, views, axis));
         // What inference finds by itself need not be found here.
         out.near.push_back(size.value_or(values[0]));
         out.wanted.shape.push_back(out.near.back());
@@ -242,6 +244,15 @@ std::optional<Dim> Generaliser::sliced_size(const Draft& draft, const Layout& la
     return ViewFitting(fitting_, draft.inputs[0].shape())
         .size(sizes, at(false, begin + views[0].words.strides + axis),
               at(false, begin + views[0].words.offset));
+}
+
+/// How large a size may be that the caller chose: a slice takes as much as there is at most.
+std::int64_t Generaliser::most_of(const Draft& draft, const Layout& layout,
+                                  const std::vector<View>& views, std::size_t axis) {
+    if (views.size() != 1) return kHighest;
+    const NumberValues strides =
+        at(false, layout.attrs + views[0].begin + views[0].words.strides + axis);
+    return ViewFitting(fitting_, draft.inputs[0].shape()).most(strides).value_or(kHighest);
 }
 
 /// Puts expressions into the places of numbers that differ; false where one is not found.
@@ -310,17 +321,6 @@ Dim Generaliser::add_variable(const NumberValues& values, General::Source source
     sources_.push_back(source);
     site_of_[source.variable.raw()] = site;
     return source.variable * source.step;
-}
-
-/// A variable for a size of a result: a slice takes as much as there is at most.
-Dim Generaliser::chosen_size(const NumberValues& values, std::size_t place,
-                             std::span<const Dim> near) {
-    std::int64_t high = kHighest;
-    for (const Dim size : near) {
-        if (size.is_concrete() && size.value() >= std::ranges::max(values))
-            high = std::min(high, size.value());
-    }
-    return add_variable(values, {.in_rest = false, .at = place}, kNowhere, high);
 }
 
 namespace {

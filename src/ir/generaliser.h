@@ -56,6 +56,8 @@ class Generaliser {
     void add_near(const Layout& layout, const std::vector<View>& views, Draft& draft);
     std::optional<Dim> sliced_size(const Draft& draft, const Layout& layout,
                                    const std::vector<View>& views, std::size_t axis);
+    std::int64_t most_of(const Draft& draft, const Layout& layout, const std::vector<View>& views,
+                         std::size_t axis);
     bool fit_attrs(const OpDef& def, const Layout& layout, Draft& draft);
     std::optional<Dim> offset_of(const View& view, const Layout& layout, const Draft& draft,
                                  std::span<const Dim> near);
@@ -63,7 +65,6 @@ class Generaliser {
     // Variables.
     Dim add_variable(const NumberValues& values, General::Source source, std::size_t site,
                      std::int64_t high);
-    Dim chosen_size(const NumberValues& values, std::size_t place, std::span<const Dim> near);
     void join_variables(const OpDef& def, const Draft& draft);
     void join(Dim a, Dim b);
     void find_hint(const OpDef& def, const Draft& draft);

@@ -16,6 +16,8 @@
 
 namespace lazuli::plan {
 
+class Uses;
+
 /// What runs when a graph of this form is evaluated.
 struct Plan {
     std::uint64_t hash = 0;                // of the captured graph
@@ -24,6 +26,7 @@ struct Plan {
     std::shared_ptr<const void> prepared;  // the backend's own
     std::size_t prepared_bytes = 0;
     std::size_t launches = 0;  // of kernels, or operations where the backend has none
+    std::shared_ptr<Uses> uses;  // counted where it was bound to sizes
     Device
         device;  // who runs it: the graph's device, or the reference backend where that lacks an op
 };

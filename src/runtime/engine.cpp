@@ -15,11 +15,11 @@
 #include "runtime/control.h"
 #include "runtime/evaluate.h"
 #include "runtime/families.h"
-#include "runtime/for_all_sizes.h"
 #include "runtime/inspect.h"
 #include "runtime/memory.h"
 #include "runtime/open_plan.h"
 #include "runtime/planning.h"
+#include "runtime/specialise.h"
 #include "runtime/values.h"
 
 namespace lazuli {
@@ -93,7 +93,8 @@ CacheStats cache_stats() {
     const runtime::OpenStats open = runtime::open_stats();
     stats.open_plans = open.plans;
     stats.bindings = open.bindings;
-    stats.own_plans = runtime::own_plan_count();
+    stats.own_plans = open.own_plans;
+    stats.specialised = runtime::specialised_count();
     stats.general_plans = runtime::general_plan_count();
     return stats;
 }
@@ -109,6 +110,9 @@ std::string describe(const CacheStats& stats) {
     if (stats.general_plans > 0)
         out += fmt::format("general    {:>10}   for {} hits at sizes that were new\n",
                            stats.general_plans, stats.general_hits);
+    if (stats.specialised > 0)
+        out += fmt::format("special    {:>10}   took over at sizes that are often used\n",
+                           stats.specialised);
     out += fmt::format("dropped    {:>10}\nfallbacks  {:>10}\n", stats.evicted, stats.fallbacks);
     if (stats.open_plans + stats.own_plans > 0)
         out += fmt::format("all sizes  {:>10}   at {} sizes; {} sizes have plans of their own\n",

@@ -2,19 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
 #include "lazuli/error.h"
 #include "runtime/planning.h"
 
 namespace lazuli::runtime {
-
-namespace {
-
-std::atomic<std::uint64_t> plans_made{0};
-std::atomic<std::uint64_t> bindings_made{0};
-
-}  // namespace
 
 ForAllSizes::ForAllSizes(const Program& program, Device device)
     : program_(program), device_(device) {
@@ -33,7 +24,6 @@ ForAllSizes::ForAllSizes(const Program& program, Device device)
     } catch (const Error& error) {  // something needs numbers
         why_not_ = error.what();
     }
-    if (open_ != nullptr) plans_made.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ForAllSizes::ensure_supported() const {
@@ -64,7 +54,6 @@ std::shared_ptr<plan::Plan> ForAllSizes::bound(std::span<const SizeBinding> valu
     } catch (const Error&) {  // numbers on the way leave 64 bits
     }
     if (out->prepared == nullptr) return nullptr;
-    bindings_made.fetch_add(1, std::memory_order_relaxed);
     out->hash = instance.hash();
     out->program = instance;
     out->expanded = expanded_.instantiate(values);
@@ -73,7 +62,5 @@ std::shared_ptr<plan::Plan> ForAllSizes::bound(std::span<const SizeBinding> valu
     out->launches = backend.info(out->prepared.get(), false).kernels.size();
     return out;
 }
-
-OpenStats open_stats() { return {plans_made.load(), bindings_made.load()}; }
 
 }  // namespace lazuli::runtime

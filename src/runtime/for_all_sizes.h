@@ -2,7 +2,6 @@
 
 // A plan for all values of a program's variables, and what it becomes at some of them.
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,12 +33,5 @@ class ForAllSizes {
     std::shared_ptr<const void> open_;
     std::string why_not_;
 };
-
-/// Figures about all of them.
-struct OpenStats {
-    std::uint64_t plans = 0;     // for all sizes
-    std::uint64_t bindings = 0;  // of such plans
-};
-OpenStats open_stats();
 
 }  // namespace lazuli::runtime

@@ -15,12 +15,15 @@
 #include "runtime/inspect.h"
 #include "runtime/planning.h"
 #include "runtime/running.h"
+#include "runtime/specialise.h"
 #include "runtime/values.h"
 
 namespace lazuli::runtime {
 
 namespace {
 
+std::atomic<std::uint64_t> plans_made{0};
+std::atomic<std::uint64_t> bindings_made{0};
 std::atomic<std::uint64_t> own_plans_made{0};
 
 using Values = std::vector<SizeBinding>;
@@ -29,7 +32,10 @@ using Values = std::vector<SizeBinding>;
 /// policies.
 class Planned {
    public:
-    Planned(const Program& program, Device device) : all_(program, device) {}
+    Planned(const Program& program, const plan::Context& context)
+        : context_(context), all_(program, context.device) {
+        if (why_not().empty()) plans_made.fetch_add(1, std::memory_order_relaxed);
+    }
 
     /// Called by one thread at a time.
     std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
@@ -37,7 +43,7 @@ class Planned {
             if (!same_sizes(it->first, values)) continue;
             bound_.splice(bound_.begin(), bound_, it);
             finding.found = true;
-            return it->second;
+            return to_run(it->second);
         }
         std::shared_ptr<const plan::Plan> made = make(values);
         bound_.emplace_front(values, made);
@@ -71,14 +77,18 @@ class Planned {
     std::shared_ptr<const plan::Plan> make(const Values& values) const {
         const Program instance = all_.program().instantiate(values);
         std::shared_ptr<plan::Plan> out = all_.bound(values, instance);
+        auto& count = out == nullptr ? own_plans_made : bindings_made;
+        count.fetch_add(1, std::memory_order_relaxed);
         if (out == nullptr) {
-            own_plans_made.fetch_add(1, std::memory_order_relaxed);
-            out = make_plan(instance, all_.device());
+            out = make_plan(instance, context_.device);
+        } else {
+            count_uses(*out, context_);
         }
         if (is_watching()) report_plan(*out);
         return out;
     }
 
+    const plan::Context context_;
     const ForAllSizes all_;
     std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
 };
@@ -202,7 +212,7 @@ class OpenPlan final : public ir::OpenProgram {
         for (const auto& [known, all] : planned_) {
             if (known == context) return *all;
         }
-        planned_.emplace_back(context, std::make_unique<Planned>(program_, device_));
+        planned_.emplace_back(context, std::make_unique<Planned>(program_, context));
         return *planned_.back().second;
     }
 
@@ -218,6 +228,6 @@ std::unique_ptr<ir::OpenProgram> open(const Program& program, Device device) {
     return std::make_unique<OpenPlan>(program, device);
 }
 
-std::uint64_t own_plan_count() { return own_plans_made.load(std::memory_order_relaxed); }
+OpenStats open_stats() { return {plans_made.load(), bindings_made.load(), own_plans_made.load()}; }
 
 }  // namespace lazuli::runtime

@@ -12,7 +12,12 @@ namespace lazuli::runtime {
 /// A program, to be run at any values of its variables. Planned when it is first needed.
 std::unique_ptr<ir::OpenProgram> open(const Program& program, Device device);
 
-/// How many plans were made for single sizes of them.
-std::uint64_t own_plan_count();
+/// Figures about all of them.
+struct OpenStats {
+    std::uint64_t plans = 0;      // for all sizes
+    std::uint64_t bindings = 0;   // of such plans
+    std::uint64_t own_plans = 0;  // for single sizes
+};
+OpenStats open_stats();
 
 }  // namespace lazuli::runtime

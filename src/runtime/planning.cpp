@@ -12,6 +12,7 @@
 #include "runtime/benchmark.h"
 #include "runtime/control.h"
 #include "runtime/families.h"
+#include "runtime/specialise.h"
 
 namespace lazuli::runtime {
 
@@ -106,12 +107,13 @@ std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device 
     auto [found, why] = plan_cache().find(captured, context);
     finding.found = found != nullptr;
     finding.why = why;
-    if (found != nullptr) return found;
+    if (found != nullptr) return to_run(std::move(found));
     const auto start = std::chrono::steady_clock::now();
     std::shared_ptr<plan::Plan> made = general_plan(captured, context);
     finding.found = made != nullptr;
     if (finding.found) {
         plan_cache().count_served(why);
+        count_uses(*made, context);
     } else {
         made = make_plan(captured.program(), device);
     }

@@ -31,11 +31,15 @@ class Functions : public testing::TestWithParam<const char*> {
    protected:
     void SetUp() override {
         set_default_device(Device(GetParam()));
-        set_quick_start(false);  // machine code is what is compared
+        set_quick_start(false);   // machine code is what is compared
+        set_generalising(false);  // with that of the numbers
+        set_specialising(false);
     }
     void TearDown() override {
         set_default_device(before_);
         set_quick_start(quick_);
+        set_generalising(true);
+        set_specialising(true);
     }
     Device before_ = default_device();
     bool quick_ = quick_start();

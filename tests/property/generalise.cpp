@@ -70,7 +70,7 @@ std::string text_of(const Sizes& sizes) {
 
 /// Ten sizes a program, none of which a dimension has twice.
 TEST_P(Generalising, TenSizesNeedThreePlans) {
-    const int programs = compiles() ? tests::count(10, 1000) : tests::count(200, 1000);
+    const int programs = compiles() ? tests::count(60, 1000) : tests::count(200, 1000);
     std::map<std::uint64_t, int> plans;
     std::uint64_t general = 0;
     for (int seed = 0; seed < programs; ++seed) {
@@ -105,7 +105,7 @@ TEST_P(Generalising, TenSizesNeedThreePlans) {
 
 /// Sizes 0, 1 and equal ones come often, and the same ones come back.
 TEST_P(Generalising, NoGuardIsWrong) {
-    const int changes = compiles() ? tests::count(300, 20'000) : tests::count(4'000, 100'000);
+    const int changes = compiles() ? tests::count(2'000, 100'000) : tests::count(4'000, 100'000);
     constexpr int kEach = 100;
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;

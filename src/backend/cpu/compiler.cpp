@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <unordered_map>
 
-#include "backend/cpu/compile_queue.h"
 #include "backend/cpu/disk_cache.h"
 #include "backend/cpu/jit_module.h"
 #include "base/env.h"
 #include "codegen/phases.h"
 #include "lazuli/compile.h"
 #include "lazuli/error.h"
+#include "runtime/behind.h"
 
 namespace lazuli::cpu {
 
@@ -82,7 +82,7 @@ Compiled::Compiled(const codegen::Kernel& kernel, std::string text)
       extents_(kernel),
       only_(kernel.variables.empty() ? extents_.at({}) : Extents{}) {}
 
-void Compiled::remind() { remind_queue(); }
+void Compiled::remind() { runtime::remind_behind(); }
 
 void Compiled::load(std::span<const char> object) {
     own_ = std::make_unique<Code>(object, extents_.parts());
@@ -111,7 +111,7 @@ std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel) {
     codegen::Kernel copy = kernel;
     copy.name = "kernel";
     std::string text = copy.str();
-    const InsideCompiler inside;
+    const runtime::NoFork inside;
     std::shared_ptr<Compiled> compiled;
     {
         const std::scoped_lock lock(mutex);
@@ -133,7 +133,7 @@ std::shared_ptr<const Compiled> code_of(const codegen::Kernel& kernel) {
         tell(e);
         return nullptr;
     }
-    run_behind([wanted = std::weak_ptr(compiled)] {
+    runtime::run_behind([wanted = std::weak_ptr(compiled)] {
         try {
             if (const auto still = wanted.lock()) still->make();
         } catch (const std::exception& e) {
@@ -147,14 +147,14 @@ std::size_t codes_made() { return made_count; }
 
 std::vector<char> object_of(const codegen::Kernel& kernel) {
     const std::string text = kernel.str();
-    const InsideCompiler inside;
+    const runtime::NoFork inside;
     if (auto kept = DiskCache::of_process().find(cache_key(text))) return *std::move(kept);
     return make_object(text);
 }
 
 std::string assembly_of(const codegen::Kernel& kernel) {
     if (!codegen::is_compilable(kernel) || !has_compiler()) return "";
-    const InsideCompiler inside;
+    const runtime::NoFork inside;
     return compiled_assembly(kernel.str());
 }
 
@@ -164,6 +164,6 @@ namespace lazuli {
 
 bool quick_start() { return cpu::quick(); }
 void set_quick_start(bool on) { cpu::quick() = on; }
-void finish_compiling() { cpu::finish_queue(); }
+void finish_compiling() { runtime::finish_behind(); }
 
 }  // namespace lazuli

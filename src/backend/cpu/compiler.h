@@ -52,7 +52,7 @@ class Compiled {
     const ExtentTable& extents() const { return extents_; }
     /// The same for a kernel without variables.
     const Extents& only_extents() const { return only_; }
-    /// Reads the code from disk; false where it is not there. As `make`, under InsideCompiler.
+    /// Reads the code from disk; false where it is not there. As `make`, under NoFork.
     bool find();
     /// Makes the code, unless it is there. Throws InternalError where the compiler refuses.
     void make();

@@ -285,6 +285,13 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
              });
 }
 
+bool ContractionStep::is_ready() const {
+    const auto is_made = [](const std::optional<Runnable>& part) {
+        return !part || part->is_ready();
+    };
+    return is_made(sides_[0].prologue) && is_made(sides_[1].prologue) && is_made(epilogue_);
+}
+
 void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* const> owners) const {
     Scratch scratch;
     Choice choice = choice_;  // another thread may be choosing

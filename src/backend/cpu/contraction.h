@@ -26,6 +26,8 @@ struct Runnable {
 
     /// The code, where it is there by now.
     const Code* code() const { return compiled == nullptr ? nullptr : compiled->code(); }
+    /// Whether no code is still being made.
+    bool is_ready() const { return compiled == nullptr || code() != nullptr; }
 };
 
 /// How far a kernel goes at these sizes of its variables. Throws ArgumentError where they are not
@@ -50,6 +52,8 @@ class ContractionStep {
 
     /// Runs it; `buffers` are the step's, and `owners` who owns each, or null.
     void run(std::span<void* const> buffers, std::span<Buffer* const> owners) const;
+    /// Whether no code of its parts is still being made.
+    bool is_ready() const;
     bool is_convolution() const { return plan_.windows.has_value(); }
     /// Whether oneDNN computes it.
     bool uses_library() const { return library_is_there() && choice_ == Choice::library; }

@@ -151,6 +151,13 @@ class Cpu final : public HostBackend {
         };
         return run_steps(*this, steps, params, launch, reads_released);
     }
+    bool is_ready(const void* prepared) const override {
+        const auto& [steps, ways] = *static_cast<const Prepared*>(prepared);
+        return std::ranges::all_of(ways, [](const Prepared::Way& way) {
+            return way.kernel.is_ready() &&
+                   (way.contraction == nullptr || way.contraction->is_ready());
+        });
+    }
     double least_seconds(const KernelInfo& kernel) const override {
         return cpu::least_seconds(kernel.bytes_read, kernel.bytes_written, kernel.flops,
                                   kernel.factors);

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backend/cpu/compile_queue.h"
 #include "backend/cpu/modules.h"
 #include "base/env.h"
 #include "jit/compile.h"
 #include "lazuli/error.h"
+#include "runtime/behind.h"
 
 namespace lazuli::cpu {
 
@@ -64,7 +64,7 @@ const Module& module() {
         if (out.compile == nullptr || out.free == nullptr)
             throw InternalError(module_file().path.string() + " is no compiler of kernels");
         // What was registered last is done first: the compiler is not taken down while it works.
-        std::atexit(stop_queue);
+        std::atexit(runtime::stop_behind);
         return out;
     }();
     return opened;

@@ -1,4 +1,4 @@
-#include "backend/cpu/compile_queue.h"
+#include "runtime/behind.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -11,21 +11,21 @@
 #include <system_error>
 #include <thread>
 
-namespace lazuli::cpu {
+namespace lazuli::runtime {
 
 namespace {
 
 /// The thread lives only while there are jobs: an idle process has none, and a fork seldom loses
 /// it.
-class Queue {
+class Behind {
    public:
-    Queue() {
+    Behind() {
         pthread_atfork([] { the().before_fork(); }, [] { the().after_fork(false); },
                        [] { the().after_fork(true); });
     }
-    static Queue& the() {
-        static Queue& queue = *new Queue;
-        return queue;
+    static Behind& the() {
+        static Behind& behind = *new Behind;
+        return behind;
     }
 
     void add(std::function<void()> job) {
@@ -79,7 +79,7 @@ class Queue {
             job();
             // What was registered last is done first, and the compiler makes objects of its own
             // while it works, most of them at first.
-            if (++done_ <= kFirstJobs) std::atexit(stop_queue);
+            if (++done_ <= kFirstJobs) std::atexit(stop_behind);
             lock.lock();
             if (--inside_ == 0) changed_->notify_all();
         }
@@ -117,7 +117,7 @@ class Queue {
 /// go before all others.
 struct AtTheEnd {
     ~AtTheEnd() {
-        if (gettid() == getpid()) Queue::the().stop();
+        if (gettid() == getpid()) Behind::the().stop();
     }
 };
 
@@ -126,12 +126,12 @@ struct AtTheEnd {
 void run_behind(std::function<void()> job) {
     thread_local const AtTheEnd here;
     (void)here;
-    Queue::the().add(std::move(job));
+    Behind::the().add(std::move(job));
 }
-void remind_queue() { Queue::the().remind(); }
-void stop_queue() { Queue::the().stop(); }
-void finish_queue() { Queue::the().finish(); }
-InsideCompiler::InsideCompiler() { Queue::the().enter(); }
-InsideCompiler::~InsideCompiler() { Queue::the().leave(); }
+void remind_behind() { Behind::the().remind(); }
+void stop_behind() { Behind::the().stop(); }
+void finish_behind() { Behind::the().finish(); }
+NoFork::NoFork() { Behind::the().enter(); }
+NoFork::~NoFork() { Behind::the().leave(); }
 
-}  // namespace lazuli::cpu
+}  // namespace lazuli::runtime
