@@ -177,6 +177,21 @@ void bind_engine(nb::module_& m) {
                clear_caches();
                Py_RETURN_NONE;
            });
+    define(
+        m, Place::module, "set_generalising(on)",
+        "Whether a graph that returns with a third value of some size gets a plan for all values "
+        "of it. It is on by itself.",
+        [](const Function& self, PyObject* const* o) -> PyObject* {
+            set_generalising(to_bool({self.name, "on"}, o[0]));
+            Py_RETURN_NONE;
+        });
+    define(m, Place::module, "set_specialising(on)",
+           "Whether a plan for many sizes that is often used at some of them gets kernels made for "
+           "these, behind the calls. It is on by itself.",
+           [](const Function& self, PyObject* const* o) -> PyObject* {
+               set_specialising(to_bool({self.name, "on"}, o[0]));
+               Py_RETURN_NONE;
+           });
     define(m, Place::module, "devices()", "The names of all devices.",
            [](const Function&, PyObject* const*) {
                return no_arguments([]() -> nb::object {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "base/env.h"
@@ -34,12 +35,12 @@ class Family {
         if (!kept_.empty() && !ir::same_form(kept_.front().recording.words(), words))
             return nullptr;  // equal hashes
         for (const General& general : generals_) {
-            if (auto plan = at(general, words, captured)) return plan;
+            if (auto served = at(general, words, captured)) return *served;
         }
         const bool is_third = remember(words, ones);
         if (!is_third || generals_.size() + failures_ >= kMostTries) return nullptr;
         if (!generalise(ones, device)) return nullptr;
-        return at(generals_.front(), words, captured);
+        return at(generals_.front(), words, captured).value_or(nullptr);
     }
 
    private:
@@ -57,16 +58,19 @@ class Family {
         std::vector<std::int64_t> numbers;
     };
 
-    static std::shared_ptr<plan::Plan> at(const General& general, const ir::Words& words,
-                                          const ir::Capture& captured) {
+    /// None where this is no instance of it; null where it is one that needs a plan of its own.
+    static std::optional<std::shared_ptr<plan::Plan>> at(const General& general,
+                                                         const ir::Words& words,
+                                                         const ir::Capture& captured) {
         const auto values = general.of.values_in(words);
-        if (!values) return nullptr;
+        if (!values) return std::nullopt;
         try {
-            if (!ir::is_instance(general.of.program().instantiate(*values), words)) return nullptr;
+            if (!ir::is_instance(general.of.program().instantiate(*values), words))
+                return std::nullopt;
         } catch (const OutOfMemory&) {
             throw;
         } catch (const Error&) {  // no such program: a size below 0
-            return nullptr;
+            return std::nullopt;
         }
         return general.plans.bound(*values, captured.program());
     }

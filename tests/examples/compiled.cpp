@@ -83,6 +83,30 @@ Examples compiled() {
         const std::shared_ptr<const void> prepared = backend.bind(open.get(), values);
         return std::pair(open != nullptr, backend.info(prepared.get(), false).kernels.size());
     });
+    LAZULI_EXAMPLE((Backend::has_open_plans, Backend::is_ready), "false, true", [] {
+        Backend& backend = backend_of(Device("reference"));
+        const Program program = Program::parse(
+            "program(x: f32[8]) {\n"
+            "  %0 = tanh(x) : f32[8]\n"
+            "  return %0\n"
+            "}\n");
+        const std::shared_ptr<const void> prepared = backend.prepare(program);
+        return std::pair(backend.has_open_plans(), backend.is_ready(prepared.get()));
+    });
+    LAZULI_EXAMPLE((generalising, set_generalising), "false", [] {
+        const bool before = generalising();
+        set_generalising(false);  // each size is planned by itself
+        const bool now = generalising();
+        set_generalising(before);
+        return now;
+    });
+    LAZULI_EXAMPLE((specialising, set_specialising), "false", [] {
+        const bool before = specialising();
+        set_specialising(false);  // plans for many sizes run as they are
+        const bool now = specialising();
+        set_specialising(before);
+        return now;
+    });
     LAZULI_EXAMPLE(Attrs::size, "batch, 7", [] {
         const auto offset_of = [](std::int64_t offset) {
             AttrWords words;  // of part: its offset in the bundle

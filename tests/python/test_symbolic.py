@@ -3,6 +3,7 @@
 import collections
 import copy
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -151,6 +152,41 @@ def test_the_bits_are_those_of_the_numbers(name):
             assert (g.shape, g.dtype) == (w.shape, w.dtype)
             assert g.numpy().tobytes() == w.numpy().tobytes()
     assert made_since(before, "open_plans", "own_plans") == (1, 0), f.explain().cache
+
+
+def test_a_third_size_makes_a_plan_for_all():
+    def rows(n):
+        return (lz.ones((n, 3)).eval() * 7.5 - 1).sum(1).tolist()
+
+    for on, planned, general in ((True, 2, 1), (False, 6, 0)):
+        lz.clear_caches()
+        lz.set_generalising(on)
+        rows(5)  # the graph that makes ones
+        before = lz.cache_stats()
+        for n in (6, 7, 8, 9, 10, 11):
+            assert rows(n) == [19.5] * n
+        assert made_since(before, "general_plans") == (general,)
+        if not on:
+            assert lz.cache_stats()["misses"] - before["misses"] >= planned
+    lz.set_generalising(True)
+
+
+def test_sizes_that_are_used_often_get_kernels_of_their_own():
+    f = lz.compile(lambda x: (x * 3).sum(1), lz.placeholder("f32", (B, T)))
+    x = lz.ones((3, 4)).eval()
+    before = lz.cache_stats()
+    for _ in range(1000):
+        assert f(x).tolist() == [12.0] * 3
+        if made_since(before, "specialised") == (1,):
+            break
+        time.sleep(0.001)
+    assert made_since(before, "specialised") == (1,)
+    lz.set_specialising(False)
+    y = lz.ones((5, 4)).eval()
+    for _ in range(200):
+        f(y)
+    assert made_since(before, "specialised") == (1,)
+    lz.set_specialising(True)
 
 
 def test_one_plan_serves_all_sizes():
