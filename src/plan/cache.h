@@ -25,8 +25,9 @@ struct Plan {
     Program expanded;                      // as the backend runs it
     std::shared_ptr<const void> prepared;  // the backend's own
     std::size_t prepared_bytes = 0;
-    std::size_t launches = 0;  // of kernels, or operations where the backend has none
-    std::shared_ptr<Uses> uses;  // counted where it was bound to sizes
+    std::size_t launches = 0;    // of kernels, or operations where the backend has none
+    bool is_bound = false;       // to sizes: it is one for many that runs at these
+    std::shared_ptr<Uses> uses;  // of such a plan, where they are counted
     Device
         device;  // who runs it: the graph's device, or the reference backend where that lacks an op
 };

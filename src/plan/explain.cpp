@@ -67,4 +67,23 @@ std::string explain(const Steps& steps, bool kernels) {
     return table + code;
 }
 
+Explanation explanation(const PreparedInfo& info) {
+    Explanation out;
+    out.operations = static_cast<std::int64_t>(info.program.size());
+    out.arena_bytes = info.arena_bytes;
+    out.alive_bytes = info.alive_bytes;
+    out.unplanned_bytes = info.unplanned_bytes;
+    for (const KernelInfo& kernel : info.kernels) {
+        out.kernels.push_back({.name = kernel.name,
+                               .operations = kernel.operations,
+                               .bytes_read = kernel.bytes_read,
+                               .bytes_written = kernel.bytes_written,
+                               .ends = kernel.why == "result" ? "" : kernel.why,
+                               .how = kernel.how});
+        out.bytes_read += kernel.bytes_read;
+        out.bytes_written += kernel.bytes_written;
+    }
+    return out;
+}
+
 }  // namespace lazuli::plan

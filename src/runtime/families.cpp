@@ -32,15 +32,17 @@ class Family {
     std::shared_ptr<plan::Plan> plan_of(const ir::Words& words, std::uint64_t ones,
                                         const ir::Capture& captured, Device device) {
         const std::scoped_lock lock(mutex_);
-        if (!kept_.empty() && !ir::same_form(kept_.front().recording.words(), words))
-            return nullptr;  // equal hashes
-        for (const General& general : generals_) {
-            if (auto served = at(general, words, captured)) return *served;
-        }
+        if (!is_ours(words)) return nullptr;
+        if (const auto served = served_by_general(words, captured)) return *served;
         const bool is_third = remember(words, ones);
         if (!is_third || generals_.size() + failures_ >= kMostTries) return nullptr;
         if (!generalise(ones, device)) return nullptr;
         return at(generals_.front(), words, captured).value_or(nullptr);
+    }
+
+    std::shared_ptr<const plan::Plan> peek(const ir::Words& words, const ir::Capture& captured) {
+        const std::scoped_lock lock(mutex_);
+        return is_ours(words) ? served_by_general(words, captured).value_or(nullptr) : nullptr;
     }
 
    private:
@@ -57,6 +59,19 @@ class Family {
         std::uint64_t ones;
         std::vector<std::int64_t> numbers;
     };
+
+    /// Not so where hashes are equal by accident.
+    bool is_ours(const ir::Words& words) const {
+        return kept_.empty() || ir::same_form(kept_.front().recording.words(), words);
+    }
+
+    std::optional<std::shared_ptr<plan::Plan>> served_by_general(
+        const ir::Words& words, const ir::Capture& captured) const {
+        for (const General& general : generals_) {
+            if (auto served = at(general, words, captured)) return served;
+        }
+        return std::nullopt;
+    }
 
     /// None where this is no instance of it; null where it is one that needs a plan of its own.
     static std::optional<std::shared_ptr<plan::Plan>> at(const General& general,
@@ -140,6 +155,12 @@ class Families {
         }
         return all_.front().second;
     }
+    /// Null where there is none.
+    std::shared_ptr<Family> known(std::uint64_t key) const {
+        const std::scoped_lock lock(mutex_);
+        const auto found = places_.find(key);
+        return found != places_.end() ? found->second->second : nullptr;
+    }
     void clear() {
         const std::scoped_lock lock(mutex_);
         places_.clear();
@@ -148,7 +169,7 @@ class Families {
 
    private:
     static constexpr std::size_t kMost = 512;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::list<std::pair<std::uint64_t, std::shared_ptr<Family>>> all_;  // last used first
     std::unordered_map<std::uint64_t, decltype(all_)::iterator> places_;
 };
@@ -160,16 +181,42 @@ Families& families() {
 
 }  // namespace
 
+namespace {
+
+/// A graph as its family sees it.
+struct Member {
+    ir::Words words;
+    ir::FormHash form;
+    std::uint64_t key;  // of the family
+
+    Member(const ir::Capture& captured, const plan::Context& context)
+        : words{captured.words.words(), captured.rest.words(), captured.params.size()},
+          form(ir::form_hash(words)),
+          key(hash_mix(form.form,
+                       hash_mix(context.device.number() ^ context.passes, context.policies))) {}
+};
+
+bool is_on(Device device) {
+    return switched_on().load(std::memory_order_relaxed) && backend_of(device).has_open_plans();
+}
+
+}  // namespace
+
 std::shared_ptr<plan::Plan> general_plan(const ir::Capture& captured,
                                          const plan::Context& context) {
-    if (!switched_on().load(std::memory_order_relaxed) ||
-        !backend_of(context.device).has_open_plans())
-        return nullptr;
-    const ir::Words words{captured.words.words(), captured.rest.words(), captured.params.size()};
-    const ir::FormHash form = ir::form_hash(words);
-    const std::uint64_t key =
-        hash_mix(form.form, hash_mix(context.device.number() ^ context.passes, context.policies));
-    return families().family(key)->plan_of(words, form.ones, captured, context.device);
+    if (!is_on(context.device)) return nullptr;
+    const Member member(captured, context);
+    return families()
+        .family(member.key)
+        ->plan_of(member.words, member.form.ones, captured, context.device);
+}
+
+std::shared_ptr<const plan::Plan> peek_general_plan(const ir::Capture& captured,
+                                                    const plan::Context& context) {
+    if (!is_on(context.device)) return nullptr;
+    const Member member(captured, context);
+    const std::shared_ptr<Family> family = families().known(member.key);
+    return family != nullptr ? family->peek(member.words, captured) : nullptr;
 }
 
 std::uint64_t general_plan_count() { return made.load(std::memory_order_relaxed); }

@@ -15,6 +15,10 @@ namespace lazuli::runtime {
 /// them, or can be made now. Null where neither is so, or where generalising is switched off.
 std::shared_ptr<plan::Plan> general_plan(const ir::Capture& captured, const plan::Context& context);
 
+/// The same where there is a general plan already; nothing is kept.
+std::shared_ptr<const plan::Plan> peek_general_plan(const ir::Capture& captured,
+                                                    const plan::Context& context);
+
 /// How many plans were made for sizes that differ.
 std::uint64_t general_plan_count();
 

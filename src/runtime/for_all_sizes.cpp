@@ -54,6 +54,7 @@ std::shared_ptr<plan::Plan> ForAllSizes::bound(std::span<const SizeBinding> valu
     } catch (const Error&) {  // numbers on the way leave 64 bits
     }
     if (out->prepared == nullptr) return nullptr;
+    out->is_bound = true;
     out->hash = instance.hash();
     out->program = instance;
     out->expanded = expanded_.instantiate(values);

@@ -45,6 +45,7 @@ class Planned {
             finding.found = true;
             return to_run(it->second);
         }
+        finding.is_bound = why_not().empty();
         std::shared_ptr<const plan::Plan> made = make(values);
         bound_.emplace_front(values, made);
         if (bound_.size() > kMostBound) bound_.pop_back();
@@ -92,25 +93,6 @@ class Planned {
     const ForAllSizes all_;
     std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
 };
-
-Explanation explanation_of(const PreparedInfo& info) {
-    Explanation out;
-    out.operations = static_cast<std::int64_t>(info.program.size());
-    out.arena_bytes = info.arena_bytes;
-    out.alive_bytes = info.alive_bytes;
-    out.unplanned_bytes = info.unplanned_bytes;
-    for (const KernelInfo& kernel : info.kernels) {
-        out.kernels.push_back({.name = kernel.name,
-                               .operations = kernel.operations,
-                               .bytes_read = kernel.bytes_read,
-                               .bytes_written = kernel.bytes_written,
-                               .ends = kernel.why == "result" ? "" : kernel.why,
-                               .how = kernel.how});
-        out.bytes_read += kernel.bytes_read;
-        out.bytes_written += kernel.bytes_written;
-    }
-    return out;
-}
 
 /// `, here b = 8, t = 100`.
 std::string text_of(const Values& values) {
@@ -169,7 +151,7 @@ class OpenPlan final : public ir::OpenProgram {
         }
         const auto plan = all.peek(chosen);
         Explanation out =
-            explanation_of(backend_of(plan->device).info(plan->prepared.get(), false));
+            plan::explanation(backend_of(plan->device).info(plan->prepared.get(), false));
         const std::string at = text_of(chosen);
         out.cache = all.why_not().empty()
                         ? fmt::format("one plan for all sizes{}", at)

@@ -60,6 +60,11 @@ std::string_view reason(Miss why) {
     __builtin_unreachable();
 }
 
+std::string text_of(const Finding& finding) {
+    if (finding.is_bound) return "bound to these sizes";
+    return finding.found ? "found" : fmt::format("made ({})", reason(finding.why));
+}
+
 std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device) {
     for (const Dim size : program.variables()) {
         throw ExecutionError("placeholder",
@@ -110,8 +115,8 @@ std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device 
     if (found != nullptr) return to_run(std::move(found));
     const auto start = std::chrono::steady_clock::now();
     std::shared_ptr<plan::Plan> made = general_plan(captured, context);
-    finding.found = made != nullptr;
-    if (finding.found) {
+    finding.found = finding.is_bound = made != nullptr;
+    if (finding.is_bound) {
         plan_cache().count_served(why);
         count_uses(*made, context);
     } else {
@@ -126,7 +131,9 @@ std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device 
 }
 
 plan::Cache::Found peek_plan(const ir::Capture& captured, Device device) {
-    return plan_cache().peek(captured, context_of(device));
+    plan::Cache::Found out = plan_cache().peek(captured, context_of(device));
+    if (out.plan == nullptr) out.plan = peek_general_plan(captured, context_of(device));
+    return out;
 }
 
 CacheStats plan_cache_stats() { return plan_cache().stats(); }

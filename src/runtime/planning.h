@@ -32,6 +32,8 @@ plan::Cache::Found peek_plan(const ir::Capture& captured, Device device);
 
 /// Why there was no plan, in words.
 std::string_view reason(Miss why);
+/// How a plan was come by, in words.
+std::string text_of(const Finding& finding);
 
 CacheStats plan_cache_stats();
 void clear_plans();

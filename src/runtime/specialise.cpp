@@ -19,7 +19,7 @@ class Uses {
 
     /// Null while the plan is to run itself.
     std::shared_ptr<const Plan> successor(const std::shared_ptr<const Plan>& plan) {
-        if (state_.load(std::memory_order_acquire) == State::in_place) return own_;
+        if (is_over()) return own_;
         const std::uint32_t count = count_.fetch_add(1, std::memory_order_relaxed) + 1;
         if (count == kHot) prepare_behind(plan);
         // Asking costs a look at every kernel.
@@ -30,6 +30,8 @@ class Uses {
             taken_over.fetch_add(1, std::memory_order_relaxed);
         return own_;
     }
+
+    bool is_over() const { return state_.load(std::memory_order_acquire) == State::in_place; }
 
     static std::atomic<std::uint64_t> taken_over;
 
@@ -83,6 +85,8 @@ std::shared_ptr<const plan::Plan> to_run(std::shared_ptr<const plan::Plan> plan)
     auto successor = plan->uses->successor(plan);
     return successor != nullptr ? std::move(successor) : plan;
 }
+
+bool has_successor(const plan::Plan& plan) { return plan.uses != nullptr && plan.uses->is_over(); }
 
 std::uint64_t specialised_count() { return plan::Uses::taken_over.load(std::memory_order_relaxed); }
 

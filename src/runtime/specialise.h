@@ -16,6 +16,9 @@ void count_uses(plan::Plan& plan, const plan::Context& context);
 /// What is to run now in a plan's place: itself, or the plan that took over.
 std::shared_ptr<const plan::Plan> to_run(std::shared_ptr<const plan::Plan> plan);
 
+/// Whether another one took over; nothing is counted.
+bool has_successor(const plan::Plan& plan);
+
 /// How many plans have taken over.
 std::uint64_t specialised_count();
 

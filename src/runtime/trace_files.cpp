@@ -88,24 +88,23 @@ void write_plan(const std::string& folder, const plan::Plan& plan, const runtime
     }
     Json values = Json::array();
     for (const ValueInfo& value : info.values) values.push_back(json_of(value));
-    write_file(path("plan.json"),
-               Json{{"hash", fmt::format("{:016x}", plan.hash)},
-                    {"device", plan.device.name()},
-                    {"made", !finding.found},
-                    {"why", finding.found ? "" : std::string(runtime::reason(finding.why))},
-                    {"planning_us", finding.microseconds},
-                    {"operations", plan.expanded.size()},
-                    {"memory",
-                     {{"arena", info.arena_bytes},
-                      {"alive", info.alive_bytes},
-                      {"recorded", info.recorded_bytes},
-                      {"unplanned", info.unplanned_bytes},
-                      {"method", info.method}}},
-                    {"passes", passes},
-                    {"kernels", kernels},
-                    {"values", values}}
-                       .dump(1) +
-                   "\n");
+    write_file(path("plan.json"), Json{{"hash", fmt::format("{:016x}", plan.hash)},
+                                       {"device", plan.device.name()},
+                                       {"made", !finding.found},
+                                       {"why", finding.found ? "" : runtime::text_of(finding)},
+                                       {"planning_us", finding.microseconds},
+                                       {"operations", plan.expanded.size()},
+                                       {"memory",
+                                        {{"arena", info.arena_bytes},
+                                         {"alive", info.alive_bytes},
+                                         {"recorded", info.recorded_bytes},
+                                         {"unplanned", info.unplanned_bytes},
+                                         {"method", info.method}}},
+                                       {"passes", passes},
+                                       {"kernels", kernels},
+                                       {"values", values}}
+                                          .dump(1) +
+                                      "\n");
     if (info.arena_bytes > 0) write_file(path("memory.svg"), memory_map(info));
 }
 

@@ -20,6 +20,7 @@ namespace lazuli::runtime {
 struct Finding {
     bool found = false;       // in the cache, or made
     Miss why = Miss::new_op;  // it was not
+    bool is_bound = false;    // or a plan for many sizes was bound to those
     double microseconds = 0;  // that looking for it, or making it, took
 };
 

@@ -129,6 +129,16 @@ TEST_P(Generalise, OneIsNotASizeLikeOthers) {
     }
 }
 
+TEST_P(Generalise, AnExplanationSaysWhichPlanServes) {
+    const auto f = [](std::int64_t n) { return tanh(Weights(1)({n, 5}).eval() * 3); };
+    for (const std::int64_t n : {3, 4, 5}) (void)bits_of(f(n));
+    const Since since;
+    EXPECT_EQ(f(6).explanation().cache, "hit, a plan for all sizes serves these");
+    EXPECT_EQ(f(3).explanation().cache, "hit, the plan is there");
+    EXPECT_EQ(f(1).explanation().cache, "miss, another shape");
+    EXPECT_EQ(since.planned() + since.served(), 0U);
+}
+
 TEST_P(Generalise, TheSwitchKeepsEachSizeByItself) {
     set_generalising(false);
     EXPECT_FALSE(generalising());
