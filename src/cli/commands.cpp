@@ -77,7 +77,8 @@ void add_bindings(std::string_view text, std::vector<SizeBinding>& out) {
 
 }  // namespace
 
-Program bound(const Program& program, std::span<const std::string> bind) {
+Program bound(const Program& program, std::span<const std::string> bind,
+              std::span<const SizeBinding> found) {
     std::vector<SizeBinding> values;
     for (const std::string& text : bind) add_bindings(text, values);
     const std::vector<Dim> variables = program.variables();
@@ -85,6 +86,9 @@ Program bound(const Program& program, std::span<const std::string> bind) {
     for (const auto& [name, value] : values) {
         if (!given.insert(name).second)
             throw ArgumentError(fmt::format("--bind {}={}: it has a value already", name, value));
+    }
+    for (const SizeBinding& one : found) {
+        if (given.insert(one.first).second) values.push_back(one);
     }
     std::string all;
     std::string missing;
@@ -115,6 +119,23 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
     return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+/// What the sizes of operands say of a program's variables; each by the first that says it.
+std::vector<SizeBinding> sizes_in(const Program& program,
+                                  const std::map<std::string, Tensor>& operands) {
+    std::vector<SizeBinding> out;
+    for (const Param& param : program.params()) {
+        const auto operand = operands.find(param.name);
+        if (operand == operands.end() || operand->second.shape().rank() != param.spec.shape.rank())
+            continue;
+        for (int d = 0; d < param.spec.shape.rank(); ++d) {
+            const Dim size = param.spec.shape.dim(d);
+            if (!size.is_concrete() && !size.expr().name().empty())
+                out.emplace_back(size.str(), operand->second.shape()[d]);
+        }
+    }
+    return out;
+}
+
 std::string names_of(const auto& list) {
     std::string out;
     for (const auto& item : list) out += (out.empty() ? "" : ", ") + item.name;
@@ -137,31 +158,34 @@ void explain(const ExplainOptions& options) {
 
 void run(const RunOptions& options) {
     set_default_device(options.backend.empty() ? default_device() : Device(options.backend));
-    const Program program = bound(read_program(options.file), options.bind);
+    const Program stated = read_program(options.file);
+    std::map<std::string, Tensor> values;
     std::map<std::string, std::string> files;
     for (const std::string& input : options.inputs) {
         const auto [name, path] = split_assignment(input, "--input");
         bool known = false;
-        for (const Param& param : program.params()) known = known || param.name == name;
+        for (const Param& param : stated.params()) known = known || param.name == name;
         if (!known)
             throw ArgumentError(
                 fmt::format("--input {}: the program has no parameter '{}' (it has: {})", input,
-                            name, names_of(program.params())));
+                            name, names_of(stated.params())));
         files[name] = path;
+        values[name] = load_npy(path);
     }
+    const Program program = bound(stated, options.bind, sizes_in(stated, values));
     std::vector<Tensor> params;
     for (const Param& param : program.params()) {
         const auto it = files.find(param.name);
         if (it == files.end())
             throw ArgumentError(fmt::format("the parameter {}: {} needs --input {}=FILE.npy",
                                             param.name, param.spec.str(), param.name));
-        Tensor value = load_npy(it->second);
+        const Tensor& value = values.at(param.name);
         if (!(value.spec() == param.spec)) {
             throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", it->second,
                                          value.spec().str(), param.name, param.spec.str()),
                              param.spec.str(), value.spec().str());
         }
-        params.push_back(std::move(value));
+        params.push_back(value);
     }
     const std::vector<Tensor> results = record(program, params);
     eval(std::span<const Tensor>(results));

@@ -91,7 +91,8 @@ Program read_program(const std::string& path);
 /// The same program with numbers for the sizes that vary, given as `NAME=SIZE` or
 /// `NAME=SIZE,NAME=SIZE`. ArgumentError names what has no value, what has no variable, and what is
 /// no number.
-Program bound(const Program& program, std::span<const std::string> bind);
+Program bound(const Program& program, std::span<const std::string> bind,
+              std::span<const SizeBinding> found = {});
 /// A file's whole content; FileError where it cannot be read.
 std::string read_file(const std::string& path);
 /// Runs `body`; errors are printed in one line and become exit code 1, internal ones 3.

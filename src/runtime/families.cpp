@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/env.h"
 #include "base/hash.h"
@@ -38,6 +39,16 @@ class Family {
         if (!is_third || generals_.size() + failures_ >= kMostTries) return nullptr;
         if (!generalise(ones, device)) return nullptr;
         return at(generals_.front(), words, captured).value_or(nullptr);
+    }
+
+    /// What its recordings take; plans are not counted.
+    std::size_t bytes() const {
+        const std::scoped_lock lock(mutex_);
+        std::size_t total = 0;
+        for (const Kept& kept : kept_)
+            total += 8 * (kept.recording.program.size() + kept.recording.rest.size() +
+                          kept.numbers.size());
+        return total;
     }
 
     std::shared_ptr<const plan::Plan> peek(const ir::Words& words, const ir::Capture& captured) {
@@ -132,46 +143,62 @@ class Family {
         return true;
     }
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::list<Kept> kept_;  // the last ones first
     std::list<General> generals_;
     std::size_t failures_ = 0;
 };
 
-/// The families used last.
+/// The families used last, as far as their recordings fit.
 class Families {
    public:
     std::shared_ptr<Family> family(std::uint64_t key) {
         const std::scoped_lock lock(mutex_);
         if (const auto found = places_.find(key); found != places_.end()) {
             all_.splice(all_.begin(), all_, found->second);
-            return found->second->second;
+            return found->second->family;
         }
-        all_.emplace_front(key, std::make_shared<Family>());
+        all_.push_front({key, std::make_shared<Family>(), 0});
         places_.emplace(key, all_.begin());
-        if (all_.size() > kMost) {
-            places_.erase(all_.back().first);
+        return all_.front().family;
+    }
+    /// Says how large one is by now; others go where there are too many.
+    void note_size(std::uint64_t key, std::size_t bytes) {
+        const std::scoped_lock lock(mutex_);
+        const auto found = places_.find(key);
+        if (found == places_.end()) return;  // cleared meanwhile
+        bytes_ += bytes - std::exchange(found->second->bytes, bytes);
+        while (all_.size() > 1 && (bytes_ > kMostBytes || all_.size() > kMost)) {
+            bytes_ -= all_.back().bytes;
+            places_.erase(all_.back().key);
             all_.pop_back();
         }
-        return all_.front().second;
     }
     /// Null where there is none.
     std::shared_ptr<Family> known(std::uint64_t key) const {
         const std::scoped_lock lock(mutex_);
         const auto found = places_.find(key);
-        return found != places_.end() ? found->second->second : nullptr;
+        return found != places_.end() ? found->second->family : nullptr;
     }
     void clear() {
         const std::scoped_lock lock(mutex_);
         places_.clear();
         all_.clear();
+        bytes_ = 0;
     }
 
    private:
     static constexpr std::size_t kMost = 512;
+    static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    struct Entry {
+        std::uint64_t key;
+        std::shared_ptr<Family> family;
+        std::size_t bytes;
+    };
     mutable std::mutex mutex_;
-    std::list<std::pair<std::uint64_t, std::shared_ptr<Family>>> all_;  // last used first
-    std::unordered_map<std::uint64_t, decltype(all_)::iterator> places_;
+    std::list<Entry> all_;  // last used first
+    std::unordered_map<std::uint64_t, std::list<Entry>::iterator> places_;
+    std::size_t bytes_ = 0;
 };
 
 Families& families() {

@@ -110,11 +110,15 @@ Truth sign(Interner& in, const Node* d) {
     const bool products = std::any_of(
         d->begin(), d->end(), [](const Term& term) { return term.node->is(Kind::product); });
     if (!d->relational && !(d->is(Kind::sum) && products)) return Truth::depends;
-    int budget = kBudget;
-    if (always_nonneg(in, d, budget)) return Truth::yes;
-    budget = kBudget;
-    const Node* opposite = add(in, constant(in, -1), d, -1);
-    return always_nonneg(in, opposite, budget) ? Truth::no : Truth::depends;
+    try {
+        int budget = kBudget;
+        if (always_nonneg(in, d, budget)) return Truth::yes;
+        budget = kBudget;
+        const Node* opposite = add(in, constant(in, -1), d, -1);
+        return always_nonneg(in, opposite, budget) ? Truth::no : Truth::depends;
+    } catch (const Error&) {  // a number on the way leaves 64 bits: not found out
+        return Truth::depends;
+    }
 }
 
 namespace {

@@ -176,6 +176,20 @@ TEST_P(Functions, GiveTheBitsOfTheNumbers) {
     }
 }
 
+TEST_P(Functions, SizesThatMayBeHugeHaveKernels) {
+    // As many elements as these may have do not fit 64 bits.
+    const auto largest = [](const Tensor& x) {
+        const Shape& shape = x.shape();
+        return x.slice({0, 0, 0}, {shape.dim(0), shape.dim(1), 3}, {1, 1, 2}).max({1});
+    };
+    const Function f = compile(largest, placeholder(f32, {any_dim(), any_dim(), 3}));
+    const Tensor x = noise({9, 8, 3}, 1);
+    expect_same_bits(f(x), largest(x));
+    if (std::string_view(GetParam()) != "cpu") return;
+    for (const KernelExplanation& kernel : f.explain().kernels)
+        EXPECT_EQ(kernel.how, "machine code") << kernel.operations;
+}
+
 TEST_P(Functions, ArgumentsMayLieInAnyWay) {
     const Dim b = dim("fn_b", 1, 64);
     const Dim t = dim("fn_t", 1, 500);

@@ -73,7 +73,8 @@ def main(lazuli, lazuli_opt):
         assert "y: f32[2, 2]" in run(lazuli, "run", "p.ir", "--bind", "t=7,b=2", *inputs)
 
         # ---- values that lack, that are unknown, that do not fit, and words that are none
-        assert "--bind NAME=SIZE is needed for b (1 to 64), t (1 to 512)" in refused("run", "p.ir", *inputs)
+        assert "--bind NAME=SIZE is needed for b (1 to 64), t (1 to 512)" in refused("run", "p.ir")
+        assert "y: f32[2, 2]" in run(lazuli, "run", "p.ir", *inputs)  # sizes of operands say what they are
         assert refused("run", "p.ir", "--bind", "b=3").rstrip().endswith("is needed for t (1 to 512)")
         assert "--bind q: the program has no such variable (it has: b (1 to 64), t (1 to 512))" in refused("run", "p.ir", "--bind", "b=3,t=4,q=5")
         assert "--bind b: the program has no such variable (it has: none)" in refused("run", "plain.ir", "--bind", "b=3")
