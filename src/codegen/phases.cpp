@@ -32,39 +32,13 @@ std::vector<Phase> phases_of(const Kernel& kernel) {
 
 namespace {
 
-void collect_written(const Block& block, std::vector<std::size_t>& out) {
-    for (const Statement& s : block) {
-        if (s.kind == StatementKind::store &&
-            std::find(out.begin(), out.end(), s.buffer) == out.end())
-            out.push_back(s.buffer);
-        collect_written(s.body, out);
-    }
-}
-
-}  // namespace
-
-std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase) {
-    std::vector<std::size_t> out;
-    if (!phase.parallel) return out;
-    collect_written(kernel.body[phase.first].body, out);
-    std::erase_if(out, [&](std::size_t i) {
-        const KernelBuffer& buffer = kernel.buffers[i];
-        return buffer.elements.is_constant() ||
-               buffer.elements.bounds().high <
-                   kStreamBytes / static_cast<std::int64_t>(size_of(buffer.dtype));
-    });
-    return out;
-}
-
-namespace {
-
 bool depends_on(const Expr& e, const Expr& variable) {
     const auto vars = e.vars();
     return std::find(vars.begin(), vars.end(), variable) != vars.end();
 }
 
-/// How far an index moves when a counter does, in terms of other variables; none where that differs
-/// from place to place.
+}  // namespace
+
 std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter) {
     const auto at = [&](std::int64_t number) {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
@@ -76,8 +50,6 @@ std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter) {
     const Expr step = at(1) - rest;
     return rest + counter * step == index ? std::optional(step) : std::nullopt;
 }
-
-}  // namespace
 
 std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter) {
     const auto step = symbolic_step(index, counter);

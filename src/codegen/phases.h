@@ -18,10 +18,6 @@ struct Phase {
 /// The phases of a kernel, in order. Statements that only compute belong to those that need them.
 std::vector<Phase> phases_of(const Kernel& kernel);
 
-/// The buffers that a phase writes, whose size only a run knows, and which may be large: where all
-/// of them are, of kStreamBytes or more, the phase has code of its own. Empty where none may be.
-std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase);
-
 /// How many results of reductions may pass from phase to phase of one kernel.
 constexpr std::size_t kPassedValues = 64;
 
@@ -34,11 +30,12 @@ bool vectorizes_across(const Statement& loop);
 /// ones need.
 bool runs_in_tiles(const Statement& loop);
 constexpr std::int64_t kTileRows = 16;
-/// Outputs of this size are written past the cache, whole lines at a time where rows begin at one.
-constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kTileColumns = 64;
 
-/// How far an index moves when a counter does, where that is the same number everywhere.
+/// How far an index moves when a counter does, in terms of other variables; none where that differs
+/// from place to place.
+std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter);
+/// The same where it is one number everywhere.
 std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter);
 
 /// Whether an index moves when a counter does, whatever the sizes. Not where it may stand still, as

@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/error.h"
 #include "symbolic/interner.h"
@@ -24,6 +25,7 @@ namespace {
 
 using codegen::Accumulator;
 using codegen::Block;
+using codegen::Count;
 using codegen::Kernel;
 using codegen::Statement;
 using codegen::StatementKind;
@@ -35,26 +37,16 @@ bool is_signed(DType dtype) {
     return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
 
-struct Loop {
-    const symbolic::Node* variable;
-    std::optional<std::int64_t> count;
-};
-
 /// While it lives, a loop is around what is emitted.
 class Inside {
    public:
-    Inside(std::vector<Loop>& loops, const symbolic::Node* variable, const Value* count)
-        : loops_(loops) {
-        const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-        loops.push_back(
-            {variable, known == nullptr ? std::nullopt : std::optional(known->getSExtValue())});
-    }
+    Inside(std::vector<Count>& loops, const Count& loop) : loops_(loops) { loops.push_back(loop); }
     ~Inside() { loops_.pop_back(); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
    private:
-    std::vector<Loop>& loops_;
+    std::vector<Count>& loops_;
 };
 
 class Emitter {
@@ -430,32 +422,37 @@ class Emitter {
         constexpr std::uint32_t kSecond = 2;
         const auto size = static_cast<std::int64_t>(size_of(s.dtype));
         if (mask_ != nullptr || !is_large(s.buffer)) return;
-        const auto ask = [&](std::int64_t ahead, std::uint32_t cache) {
+        const auto ask = [&](Value* ahead, std::uint32_t cache) {
+            Value* from = build_.CreateGEP(build_.getInt8Ty(), at, ahead);
             for (std::int64_t line = 0; line < factor_ * size; line += 64) {
-                Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), at, ahead + line);
+                Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), from, line);
                 build_.CreateIntrinsic(
                     llvm::Intrinsic::prefetch, {where->getType()},
                     {where, build_.getInt32(0), build_.getInt32(cache), build_.getInt32(1)});
             }
         };
-        const auto step_of = [&](std::size_t from_inside) -> std::int64_t {
-            if (loops_.size() <= from_inside) return 0;
-            const Loop& loop = loops_[loops_.size() - 1 - from_inside];
-            return codegen::step_along(*s.index, Expr(loop.variable)).value_or(0) * size;
+        // How far the index moves with a loop; none where it does not.
+        const auto step_of = [&](std::size_t from_inside) -> std::optional<Expr> {
+            if (loops_.size() <= from_inside) return std::nullopt;
+            const Count& loop = loops_[loops_.size() - 1 - from_inside];
+            const auto step = codegen::symbolic_step(*s.index, loop.variable);
+            const bool moves = step && !(step->constant() == 0) && !along(*step).varies;
+            return moves ? step : std::nullopt;
         };
-        if (loops_.back().variable != lane_variable_) {
-            if (step_of(0) != 0) ask(kRows * step_of(0), kFirst);
+        if (loops_.back().variable.node() != lane_variable_) {
+            if (const auto step = step_of(0)) ask(index(*step * (kRows * size)), kFirst);
             return;
         }
-        const std::int64_t row = step_of(1);
+        const auto row = step_of(1);
+        const Expr& length = loops_.back().size;
         const bool again = !fetched_.insert({s.buffer, without_lanes(*s.index).node()}).second;
-        const std::int64_t length = loops_.back().count.value_or(0) * size;
-        if (loops_.size() == 1 || (!again && (row == length || length > 4 * kFar))) {
-            ask(kFar, kSecond);
-            ask(kNear, kFirst);
-        } else if (row != 0) {
+        const bool goes_on = row && *row == length;
+        if (loops_.size() == 1 || (!again && (goes_on || length.bounds().low * size > 4 * kFar))) {
+            ask(integer(kFar), kSecond);
+            ask(integer(kNear), kFirst);
+        } else if (row) {
             // Read once more, or alone: time to get the next row.
-            ask(row, kSecond);
+            ask(index(*row * size), kSecond);
         }
     }
     /// Whether a buffer is larger than caches. Where only a run knows its size, it is as large as
@@ -526,11 +523,52 @@ class Emitter {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
         if (!options_.streams || !is_large(s.buffer)) return false;
-        // Pieces of a loop whose steps only a run knows need not begin on a cache line, but where
-        // it is large.
-        if (!kernel_.variables.empty() && large_.empty()) return false;
         if (factor_ * size % 64 != 0) return false;
+        if (!kernel_.variables.empty()) return whole_lines_.contains(&s);
         return mod(without_lanes(*s.index), 64 / size).constant() == 0;
+    }
+
+    /// Emits a loop that runs in vectors. Where only a run knows whether what it stores begins on
+    /// cache lines at every step, it is emitted twice, and the run looks.
+    void by_whole_lines(const Statement& s, int factor, Value* begin,
+                        const std::function<void()>& loop) {
+        std::set<const Statement*> stores;
+        Value* rest = nullptr;  // 0 where all of them do
+        if (!large_.empty()) collect_stores(s, s.body, factor, begin, stores, rest);
+        if (stores.empty()) return loop();
+        Value* whole = build_.CreateICmpEQ(rest, integer(0));
+        auto* by_lines = llvm::BasicBlock::Create(context_, "lines", function_);
+        auto* otherwise = llvm::BasicBlock::Create(context_, "otherwise", function_);
+        auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
+        build_.CreateCondBr(whole, by_lines, otherwise);
+        const auto fetched = fetched_;
+        build_.SetInsertPoint(by_lines);
+        whole_lines_ = stores;
+        loop();
+        whole_lines_.clear();
+        build_.CreateBr(behind);
+        fetched_ = fetched;
+        build_.SetInsertPoint(otherwise);
+        loop();
+        build_.CreateBr(behind);
+        build_.SetInsertPoint(behind);
+    }
+
+    void collect_stores(const Statement& loop, const Block& block, int factor, Value* begin,
+                        std::set<const Statement*>& stores, Value*& rest) {
+        for (const Statement& s : block) {
+            collect_stores(loop, s.body, factor, begin, stores, rest);
+            if (s.kind != StatementKind::store || s.valid || !is_large(s.buffer)) continue;
+            const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[s.buffer].dtype));
+            const auto must_divide = codegen::whole_lines(loop, s);
+            if (!must_divide || factor * size % codegen::kLineBytes != 0) continue;
+            stores.insert(&s);
+            Value* any = begin;
+            for (const Expr& e : *must_divide) any = build_.CreateOr(any, index(e));
+            // A line has a power of two of elements.
+            any = build_.CreateAnd(any, integer(codegen::kLineBytes / size - 1));
+            rest = rest == nullptr ? any : build_.CreateOr(rest, any);
+        }
     }
 
     // ---- loops
@@ -600,25 +638,25 @@ class Emitter {
     };
 
     /// Runs `body` at a vector's width, some steps at a time, then once more for what is left.
-    void vectorized(const Expr& counter, Value* begin, Value* end, Factor factor,
+    void vectorized(const Count& over, Value* begin, Value* end, Factor factor,
                     const std::function<void()>& body) {
-        Value* at = in_whole_vectors(counter, begin, end, factor.main, body);
+        Value* at = in_whole_vectors(over, begin, end, factor.main, body);
         const auto* from = llvm::dyn_cast<llvm::ConstantInt>(begin);
         const auto* to = llvm::dyn_cast<llvm::ConstantInt>(end);
         if (from != nullptr && to != nullptr &&
             (to->getSExtValue() - from->getSExtValue()) % factor.main == 0)
             return;
-        if (factor.rest < factor.main) at = in_whole_vectors(counter, at, end, factor.rest, body);
-        in_part_of_vector(counter, at, end, factor.rest, body);
+        if (factor.rest < factor.main) at = in_whole_vectors(over, at, end, factor.rest, body);
+        in_part_of_vector(over, at, end, factor.rest, body);
     }
     /// As long as `width` steps are left; returns where it stopped.
-    Value* in_whole_vectors(const Expr& counter, Value* begin, Value* end, int width,
+    Value* in_whole_vectors(const Count& over, Value* begin, Value* end, int width,
                             const std::function<void()>& body) {
         return count(begin, end, width,
-                     [&](Value* base) { at_width(counter, base, end, nullptr, width, body); });
+                     [&](Value* base) { at_width(over, base, nullptr, width, body); });
     }
     /// The next steps up to `width`, if there are any, under a mask.
-    void in_part_of_vector(const Expr& counter, Value* at, Value* end, int width,
+    void in_part_of_vector(const Count& over, Value* at, Value* end, int width,
                            const std::function<void()>& body) {
         auto* rest = llvm::BasicBlock::Create(context_, "rest", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
@@ -627,18 +665,18 @@ class Emitter {
         factor_ = width;
         Value* left = splat(build_.CreateTrunc(build_.CreateSub(end, at), build_.getInt32Ty()));
         Value* mask = build_.CreateICmpULT(lane_numbers32(), left);
-        at_width(counter, at, end, mask, width, body);
+        at_width(over, at, mask, width, body);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
     }
-    void at_width(const Expr& counter, Value* base, Value* end, Value* mask, int width,
+    void at_width(const Count& over, Value* base, Value* mask, int width,
                   const std::function<void()>& body) {
         factor_ = width;
         mask_ = mask;
-        lane_variable_ = counter.node();
+        lane_variable_ = over.variable.node();
         lane_base_ = base;
         variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
-        const Inside inside(loops_, lane_variable_, end);
+        const Inside inside(loops_, over);
         body();
         factor_ = 1;
         mask_ = nullptr;
@@ -716,14 +754,16 @@ class Emitter {
         const auto body = [&] {
             for (const Statement& inner : s.body) statement(inner);
         };
-        if (factor_ == 1 && is_vectorizable(s))
-            return vectorized(counter, begin, end, with_rest(factor_for(s)), body);
+        const auto in_vectors = [&](int factor) {
+            by_whole_lines(s, factor, begin,
+                           [&] { vectorized(s.counts[0], begin, end, with_rest(factor), body); });
+        };
+        if (factor_ == 1 && is_vectorizable(s)) return in_vectors(factor_for(s));
         if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
-        if (factor_ == 1 && codegen::vectorizes_across(s))
-            return vectorized(counter, begin, end, with_rest(across_factor(s)), body);
+        if (factor_ == 1 && codegen::vectorizes_across(s)) return in_vectors(across_factor(s));
         count(begin, end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
-            const Inside inside(loops_, counter.node(), end);
+            const Inside inside(loops_, s.counts[0]);
             body();
         });
         fetched_.clear();
@@ -752,7 +792,7 @@ class Emitter {
                 count(first, last, 1, [&](Value* row) {
                     variables_[s.counts[0].variable.node()] = row;
                     const int one = options_.width / 32;
-                    vectorized(inner.counts[0].variable, from, to, {one, one}, [&] {
+                    vectorized(inner.counts[0], from, to, {one, one}, [&] {
                         for (const Statement& each : inner.body) statement(each);
                     });
                 });
@@ -841,7 +881,7 @@ class Emitter {
         Value* end = index(s.counts[level].size);
         count(integer(0), end, 1, [&](Value* at) {
             variables_[s.counts[level].variable.node()] = at;
-            const Inside inside(loops_, s.counts[level].variable.node(), end);
+            const Inside inside(loops_, s.counts[level]);
             if (level + 1 == s.counts.size()) return body(at);
             count_across(s, level + 1, body);
         });
@@ -862,7 +902,7 @@ class Emitter {
         }
         count(integer(0), end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
-            const Inside inside(loops_, counter.node(), end);
+            const Inside inside(loops_, s.counts[level]);
             if (!innermost) return reduce_over(s, level + 1, rooms);
             for (const Statement& inner : s.body) statement(inner);
             Value* lane = s.lanes == 1 ? nullptr : build_.CreateURem(at, integer(s.lanes));
@@ -877,7 +917,7 @@ class Emitter {
     /// All lanes at once, then the lanes that are left. Where only a run knows how many steps there
     /// are, those few are taken in quarters, and quarters that are empty left out.
     void reduce_lanes(const Statement& s, Value* end, std::span<Value* const> rooms) {
-        const Expr& counter = s.counts.back().variable;
+        const Count& over = s.counts.back();
         const auto add_lanes = [&](int first) {
             for (const Statement& inner : s.body) statement(inner);
             for (std::size_t k = 0; k < rooms.size(); ++k) {
@@ -894,13 +934,13 @@ class Emitter {
             std::any_of(s.accumulators.begin(), s.accumulators.end(),
                         [](const Accumulator& a) { return a.dtype == DType::boolean; });
         if (kernel_.variables.empty() || shared || quarter >= s.lanes) {
-            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
+            vectorized(over, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
             return;
         }
-        Value* at = in_whole_vectors(counter, integer(0), end, s.lanes, [&] { add_lanes(0); });
+        Value* at = in_whole_vectors(over, integer(0), end, s.lanes, [&] { add_lanes(0); });
         for (int first = 0; first < s.lanes; first += quarter) {
             Value* from = build_.CreateAdd(at, integer(first));
-            in_part_of_vector(counter, from, end, quarter, [&] { add_lanes(first); });
+            in_part_of_vector(over, from, end, quarter, [&] { add_lanes(first); });
         }
     }
 
@@ -1346,8 +1386,9 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
-    std::vector<std::size_t> large_;  // buffers that are large wherever this function runs
-    std::vector<Loop> loops_;         // around this, outer first
+    std::set<const Statement*> whole_lines_;  // stores that begin on cache lines, here
+    std::vector<std::size_t> large_;          // buffers that are large wherever this function runs
+    std::vector<Count> loops_;                // around this, outer first
     std::set<std::pair<std::size_t, const symbolic::Node*>> fetched_;  // what this row has read
 };
 

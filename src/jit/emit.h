@@ -13,7 +13,7 @@ struct EmitOptions {
 };
 
 /// The kernel as functions phase0, phase1, ... of a module, and phase0_large, ... of those phases
-/// whose outputs only some runs write past the cache.
+/// whose buffers are larger than caches in some runs only.
 void emit(const codegen::Kernel& kernel, const EmitOptions& options, llvm::Module& module);
 
 }  // namespace lazuli::jit

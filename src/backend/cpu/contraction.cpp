@@ -9,6 +9,7 @@
 
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/narrow.h"
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/error.h"
 
@@ -99,8 +100,7 @@ Extents::Part ExtentTable::evaluated(const Part& part,
     if (part.across) grain = std::max<std::int64_t>(grain, 64);
     if (part.tiles) grain = std::max(grain, codegen::kTileRows);
     if (grain > 64) grain = grain / 64 * 64;
-    // Pieces that begin on a cache line wherever the whole does.
-    const bool large = !part.large.empty() && grain % 64 == 0 &&
+    const bool large = !part.large.empty() &&
                        std::all_of(part.large.begin(), part.large.end(), [&](const Memory& m) {
                            return results[m.elements] >= codegen::kStreamBytes / m.size;
                        });
