@@ -31,6 +31,7 @@ using Values = std::vector<SizeBinding>;
 class ForAllSizes {
    public:
     ForAllSizes(const Program& program, Device device) : program_(program), device_(device) {
+        for (const Dim variable : program.variables()) names_.push_back(variable.str());
         if (program.variables().empty()) {
             why_not_ = "all sizes are numbers";
             return;
@@ -50,38 +51,39 @@ class ForAllSizes {
     }
 
     /// Called by one thread at a time.
-    std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
+    std::shared_ptr<const plan::Plan> at(std::span<const std::int64_t> sizes, Finding& finding) {
         for (auto it = bound_.begin(); it != bound_.end(); ++it) {
-            if (!same_sizes(it->first, values)) continue;
+            if (!std::ranges::equal(it->first, sizes)) continue;
             bound_.splice(bound_.begin(), bound_, it);
             finding.found = true;
             return it->second;
         }
-        std::shared_ptr<const plan::Plan> made = make(values);
-        bound_.emplace_front(values, made);
+        std::shared_ptr<const plan::Plan> made = make(named(sizes));
+        bound_.emplace_front(std::vector(sizes.begin(), sizes.end()), made);
         if (bound_.size() > kMostBound) bound_.pop_back();
         return made;
     }
     /// The same; it is not kept.
     std::shared_ptr<const plan::Plan> peek(const Values& values) const {
         for (const auto& [known, plan] : bound_) {
-            if (same_sizes(known, values)) return plan;
+            if (std::ranges::equal(known, values, {}, {}, &SizeBinding::second)) return plan;
         }
         return make(values);
     }
 
     std::vector<Values> bindings() const {
         std::vector<Values> out;
-        for (const auto& [values, plan] : bound_) out.push_back(values);
+        for (const auto& [sizes, plan] : bound_) out.push_back(named(sizes));
         return out;
     }
     /// Why there is no plan for all sizes; empty where there is one.
     const std::string& why_not() const { return why_not_; }
 
    private:
-    /// Of the same variables, in the same order.
-    static bool same_sizes(const Values& a, const Values& b) {
-        return std::ranges::equal(a, b, {}, &SizeBinding::second, &SizeBinding::second);
+    Values named(std::span<const std::int64_t> sizes) const {
+        Values out;
+        for (std::size_t i = 0; i < names_.size(); ++i) out.emplace_back(names_[i], sizes[i]);
+        return out;
     }
 
     // A plan that is bound again costs some ten microseconds a kernel.
@@ -142,7 +144,9 @@ class ForAllSizes {
     Device device_;
     std::shared_ptr<const void> open_;
     std::string why_not_;
-    std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
+    std::vector<std::string> names_;  // of the variables
+    using Bound = std::pair<std::vector<std::int64_t>, std::shared_ptr<const plan::Plan>>;
+    std::list<Bound> bound_;  // by the variables' values, last used first
 };
 
 Explanation explanation_of(const PreparedInfo& info) {
@@ -176,12 +180,11 @@ class OpenPlan final : public ir::OpenProgram {
    public:
     OpenPlan(const Program& program, Device device) : program_(program), device_(device) {}
 
-    std::vector<Binding> run(std::span<const SizeBinding> values,
-                             std::span<ir::Node* const> operands,
-                             std::span<const std::size_t> unneeded) override {
+    std::vector<Result> run(std::span<const std::int64_t> sizes,
+                            std::span<ir::Node* const> operands,
+                            std::span<const std::size_t> unneeded) override {
         Finding finding;
-        const std::shared_ptr<const plan::Plan> plan =
-            find({values.begin(), values.end()}, finding);
+        const std::shared_ptr<const plan::Plan> plan = find(sizes, finding);
         const bool at_home = plan->device == device_;
         std::vector<Binding> bindings;
         bindings.reserve(operands.size());
@@ -198,12 +201,13 @@ class OpenPlan final : public ir::OpenProgram {
         std::vector<BufferPtr> buffers =
             is_inspecting() ? run_inspected(plan->program, plan->device, bindings, {})
                             : computed(*plan, finding, bindings, given_away);
-        std::vector<Binding> out;
+        std::vector<Result> out;
+        out.reserve(buffers.size());
         for (std::size_t i = 0; i < buffers.size(); ++i) {
             const TensorSpec spec = plan->program.spec(plan->program.results()[i].value);
             Binding value{std::move(buffers[i]), 0, ir::dense_byte_strides(spec), true};
             if (!at_home) value.buffer = copied(value, spec, device_);
-            out.push_back(std::move(value));
+            out.push_back({std::move(value), spec});
         }
         return out;
     }
@@ -253,9 +257,9 @@ class OpenPlan final : public ir::OpenProgram {
         }
     }
 
-    std::shared_ptr<const plan::Plan> find(const Values& values, Finding& finding) {
+    std::shared_ptr<const plan::Plan> find(std::span<const std::int64_t> sizes, Finding& finding) {
         const std::scoped_lock lock(mutex_);
-        return planned().at(values, finding);
+        return planned().at(sizes, finding);
     }
 
     /// By the policies and passes that hold on this thread.
