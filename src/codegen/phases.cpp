@@ -1,9 +1,16 @@
 #include "codegen/phases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 namespace lazuli::codegen {
+
+std::string function_name(std::size_t phase, Form form) {
+    constexpr const char* kBehind[] = {"", "_large", "_turned", "_flat"};
+    return fmt::format("phase{}{}", phase, kBehind[static_cast<std::size_t>(form)]);
+}
 
 std::vector<Phase> phases_of(const Kernel& kernel) {
     std::vector<Phase> out;
@@ -100,6 +107,31 @@ bool vectorizes_across(const Statement& loop) {
     return for_across > for_inner;
 }
 
+namespace {
+
+/// Whether some loop of the block may be short in a run.
+bool has_short_loops(const Block& block) {
+    return std::any_of(block.begin(), block.end(), [](const Statement& s) {
+        if (!is_loop(s)) return false;
+        const Expr& size = s.counts.back().size;
+        return (!size.is_constant() && size.bounds().low <= kShortSteps) || has_short_loops(s.body);
+    });
+}
+
+}  // namespace
+
+bool may_be_turned(const Kernel& kernel, const Phase& phase) {
+    if (!phase.parallel || kernel.variables.empty()) return false;
+    const Statement& loop = kernel.body[phase.first];
+    if (!has_loops(loop.body)) return false;
+    if (vectorizes_across(loop))
+        return !loop.counts[0].size.is_constant() && loop.counts[0].size.bounds().low <= 1;
+    int for_across = 0;
+    int for_inner = 0;
+    return loop.counts[0].size.bounds().high >= kShortSteps && has_short_loops(loop.body) &&
+           count_neighbours(loop.body, loop.counts[0].variable, nullptr, for_across, for_inner);
+}
+
 bool runs_in_tiles(const Statement& loop) {
     if (loop.kind == StatementKind::reduce || loop.body.size() != 1) return false;
     const Statement& inner = loop.body[0];
@@ -119,6 +151,17 @@ bool runs_in_tiles(const Statement& loop) {
         crosses = crosses || (across && (*across == 1 || *across == -1) && far);
     }
     return crosses;
+}
+
+bool begins_with_nothing(const Accumulator& accumulator) {
+    switch (op_def(accumulator.combine).primitive) {
+        // Whatever it is: a lane that takes steps begins with it as well.
+        case Primitive::maximum:
+        case Primitive::minimum: return true;
+        case Primitive::add: return accumulator.init.to_complex() == 0.0;
+        case Primitive::mul: return accumulator.init.to_complex() == 1.0;
+        default: return false;
+    }
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "codegen/flatten.h"
 #include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/error.h"
@@ -65,11 +66,17 @@ class Emitter {
         note_types(kernel_.body);
         const auto phases = codegen::phases_of(kernel_);
         for (std::size_t i = 0; i < phases.size(); ++i) {
-            emit_phase(fmt::format("phase{}", i), phases[i]);
+            emit_phase(i, codegen::Form::usual, phases[i]);
             large_ = codegen::may_be_large(kernel_, phases[i]);
-            if (!large_.empty() && options_.streams)
-                emit_phase(fmt::format("phase{}_large", i), phases[i]);
+            if (!large_.empty() && options_.streams) emit_phase(i, codegen::Form::large, phases[i]);
             large_.clear();
+            if (codegen::may_be_turned(kernel_, phases[i]))
+                emit_phase(i, codegen::Form::turned, phases[i]);
+            if (phases[i].parallel && !kernel_.variables.empty()) {
+                flat_ = codegen::flattened(kernel_.body[phases[i].first],
+                                           codegen::behind_all(kernel_.body));
+                if (flat_) emit_phase(i, codegen::Form::flat, phases[i]);
+            }
         }
     }
 
@@ -87,12 +94,13 @@ class Emitter {
         }
     }
 
-    void emit_phase(const std::string& name, const codegen::Phase& phase) {
+    void emit_phase(std::size_t number, codegen::Form form, const codegen::Phase& phase) {
         llvm::Type* pointer = build_.getPtrTy();
         llvm::Type* i64 = build_.getInt64Ty();
         auto* type = llvm::FunctionType::get(build_.getVoidTy(),
                                              {pointer, i64, i64, pointer, pointer}, false);
-        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
+        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                           codegen::function_name(number, form), module_);
         for (const unsigned i : {0U, 3U, 4U}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
         function_->setDoesNotThrow();
         entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
@@ -113,8 +121,11 @@ class Emitter {
         build_.SetInsertPoint(body);
         streamed_ = false;
         if (phase.parallel) {
-            const Statement& s = kernel_.body[phase.first];
-            loop_over(s, function_->getArg(1), function_->getArg(2));
+            const Statement& s = form == codegen::Form::flat ? *flat_ : kernel_.body[phase.first];
+            if (form == codegen::Form::flat) note_types(s.body);
+            Value* begin = function_->getArg(1);
+            Value* end = function_->getArg(2);
+            form == codegen::Form::turned ? turned(s, begin, end) : loop_over(s, begin, end);
         } else {
             for (std::size_t i = phase.first; i < phase.behind; ++i) statement(kernel_.body[i]);
             for (std::size_t i = phase.first; i < phase.behind; ++i) pass_on(kernel_.body[i]);
@@ -321,6 +332,10 @@ class Emitter {
                        : build_.CreateAdd(rest, build_.CreateSelect(off, b, zero));
     }
 
+    Value* smaller(Value* a, Value* b) {
+        return build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+    }
+
     Value* condition(const Expr& e) {
         Value* v = index(e);
         return build_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
@@ -342,6 +357,33 @@ class Emitter {
         if (!out.varies || !simple) return out;
         out.step = codegen::step_along(e, Expr(lane_variable_));
         return out;
+    }
+    /// Whether lanes are neighbours, where only a run knows how far apart they are: a step that is
+    /// a size may be 1, and reading them one by one takes ten times as long. Null where they never
+    /// are.
+    Value* lanes_are_neighbours(const Expr& e) {
+        for (const Expr& v : e.vars()) {
+            if (v.node() != lane_variable_ && is_vector(variable(v.node()))) return nullptr;
+        }
+        const auto step = codegen::symbolic_step(e, Expr(lane_variable_));
+        if (!step || step->is_constant() || step->bounds().low > 1 || step->bounds().high < 1)
+            return nullptr;
+        return build_.CreateICmpEQ(index(*step), integer(1));
+    }
+    /// Emits one of two, by what a run finds.
+    void either(Value* condition, const std::function<void()>& one,
+                const std::function<void()>& other) {
+        auto* first = llvm::BasicBlock::Create(context_, "either", function_);
+        auto* second = llvm::BasicBlock::Create(context_, "or", function_);
+        auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
+        build_.CreateCondBr(condition, first, second);
+        build_.SetInsertPoint(first);
+        one();
+        build_.CreateBr(behind);
+        build_.SetInsertPoint(second);
+        other();
+        build_.CreateBr(behind);
+        build_.SetInsertPoint(behind);
     }
     /// The index at the first lane.
     Value* first_lane(const Expr& e) {
@@ -407,10 +449,25 @@ class Emitter {
             Value* out = build_.CreateAlignedLoad(row, at, align);
             return from_memory(build_.CreateVectorReverse(out), dtype);
         }
-        Value* at = address(s.buffer, splat(index(*s.index)));
-        return from_memory(build_.CreateMaskedGather(row, at, align,
-                                                     lanes == nullptr ? every_lane() : lanes, fill),
-                           dtype);
+        const auto gathered = [&]() -> Value* {
+            Value* at = address(s.buffer, splat(index(*s.index)));
+            return build_.CreateMaskedGather(row, at, align,
+                                             lanes == nullptr ? every_lane() : lanes, fill);
+        };
+        Value* neighbours = lanes_are_neighbours(*s.index);
+        if (neighbours == nullptr) return from_memory(gathered(), dtype);
+        Value* room = room_for(row);
+        either(
+            neighbours,
+            [&] {
+                Value* at = address(s.buffer, first_lane(*s.index));
+                Value* in_row = lanes == nullptr
+                                    ? static_cast<Value*>(build_.CreateAlignedLoad(row, at, align))
+                                    : build_.CreateMaskedLoad(row, at, align, lanes, fill);
+                build_.CreateStore(in_row, room);
+            },
+            [&] { build_.CreateStore(gathered(), room); });
+        return from_memory(build_.CreateLoad(row, room), dtype);
     }
     /// Asks for what later steps read of a large buffer, so that memory works while we compute:
     /// chains of dependent operations fill the processor's window long before it sees those loads.
@@ -514,8 +571,23 @@ class Emitter {
             }
             return;
         }
-        build_.CreateMaskedScatter(value, address(s.buffer, splat(index(*s.index))), align,
-                                   lanes == nullptr ? every_lane() : lanes);
+        const auto scatter = [&] {
+            build_.CreateMaskedScatter(value, address(s.buffer, splat(index(*s.index))), align,
+                                       lanes == nullptr ? every_lane() : lanes);
+        };
+        Value* neighbours = lanes_are_neighbours(*s.index);
+        if (neighbours == nullptr) return scatter();
+        either(
+            neighbours,
+            [&] {
+                Value* at = address(s.buffer, first_lane(*s.index));
+                if (lanes == nullptr) {
+                    build_.CreateAlignedStore(value, at, align);
+                } else {
+                    build_.CreateMaskedStore(value, at, align, lanes);
+                }
+            },
+            scatter);
     }
 
     /// Whether a store is worth to go past the cache, and starts on a cache line at every step.
@@ -537,21 +609,16 @@ class Emitter {
         if (!large_.empty()) collect_stores(s, s.body, factor, begin, stores, rest);
         if (stores.empty()) return loop();
         Value* whole = build_.CreateICmpEQ(rest, integer(0));
-        auto* by_lines = llvm::BasicBlock::Create(context_, "lines", function_);
-        auto* otherwise = llvm::BasicBlock::Create(context_, "otherwise", function_);
-        auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
-        build_.CreateCondBr(whole, by_lines, otherwise);
         const auto fetched = fetched_;
-        build_.SetInsertPoint(by_lines);
-        whole_lines_ = stores;
-        loop();
-        whole_lines_.clear();
-        build_.CreateBr(behind);
-        fetched_ = fetched;
-        build_.SetInsertPoint(otherwise);
-        loop();
-        build_.CreateBr(behind);
-        build_.SetInsertPoint(behind);
+        either(
+            whole,
+            [&] {
+                whole_lines_ = stores;
+                loop();
+                whole_lines_.clear();
+                fetched_ = fetched;
+            },
+            loop);
     }
 
     void collect_stores(const Statement& loop, const Block& block, int factor, Value* begin,
@@ -750,32 +817,40 @@ class Emitter {
     }
 
     void loop_over(const Statement& s, Value* begin, Value* end) {
-        const Expr& counter = s.counts[0].variable;
-        const auto body = [&] {
-            for (const Statement& inner : s.body) statement(inner);
-        };
-        const auto in_vectors = [&](int factor) {
-            by_whole_lines(s, factor, begin,
-                           [&] { vectorized(s.counts[0], begin, end, with_rest(factor), body); });
-        };
-        if (factor_ == 1 && is_vectorizable(s)) return in_vectors(factor_for(s));
+        if (factor_ == 1 && is_vectorizable(s))
+            return in_vectors(s, begin, end, with_rest(factor_for(s)));
         if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
-        if (factor_ == 1 && codegen::vectorizes_across(s)) return in_vectors(across_factor(s));
+        if (factor_ == 1 && codegen::vectorizes_across(s))
+            return in_vectors(s, begin, end, with_rest(across_factor(s)));
+        one_by_one(s, begin, end);
+    }
+    /// A loop that holds loops, vectorised where it would not be: across it and not along them, or
+    /// along them and not across it.
+    void turned(const Statement& s, Value* begin, Value* end) {
+        if (codegen::vectorizes_across(s)) return one_by_one(s, begin, end);
+        const int factor = across_factor(s);
+        in_vectors(s, begin, end, {factor, factor});
+    }
+    void in_vectors(const Statement& s, Value* begin, Value* end, Factor factor) {
+        by_whole_lines(s, factor.main, begin,
+                       [&] { vectorized(s.counts[0], begin, end, factor, [&] { body_of(s); }); });
+    }
+    void one_by_one(const Statement& s, Value* begin, Value* end) {
         count(begin, end, 1, [&](Value* at) {
-            variables_[counter.node()] = at;
+            variables_[s.counts[0].variable.node()] = at;
             const Inside inside(loops_, s.counts[0]);
-            body();
+            body_of(s);
         });
         fetched_.clear();
+    }
+    void body_of(const Statement& s) {
+        for (const Statement& inner : s.body) statement(inner);
     }
 
     /// Some rows at some columns, then at the next columns, then the next rows.
     void in_tiles(const Statement& s, Value* begin, Value* end) {
         const Statement& inner = s.body[0];
         Value* columns = index(inner.counts[0].size);
-        const auto smaller = [&](Value* a, Value* b) {
-            return build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-        };
         const auto pieces = [&](Value* of, std::int64_t size) {
             return build_.CreateSDiv(build_.CreateAdd(of, integer(size - 1)), integer(size));
         };
@@ -843,35 +918,63 @@ class Emitter {
         const auto place = [&](std::size_t k, Value* lane) {
             return build_.CreateGEP(wide(type_of(s.accumulators[k].dtype)), rooms[k], lane);
         };
-        for (const Accumulator& a : s.accumulators) {
-            llvm::Type* type = wide(type_of(a.dtype));
-            rooms.push_back(
-                room_for(llvm::ArrayType::get(type, static_cast<std::uint64_t>(s.lanes))));
-            Value* init = splat(constant(a.init, a.dtype));
-            for (int lane = 0; lane < s.lanes; ++lane)
-                build_.CreateStore(init, place(rooms.size() - 1, integer(lane)));
+        const auto combine = [&](std::size_t k, Value* a, Value* b) {
+            const Accumulator& how = s.accumulators[k];
+            return primitive(op_def(how.combine).primitive, how.dtype, how.dtype, {a, b});
+        };
+        const auto loaded = [&](std::size_t k, Value* lane) {
+            return build_.CreateLoad(wide(type_of(s.accumulators[k].dtype)), place(k, lane));
+        };
+        // Lanes behind the last step add nothing. Where only a run knows how many steps there are,
+        // they are left out: for a few steps they would take most of the time.
+        const bool is_cut = s.lanes > 1 && !s.counts.back().size.is_constant() &&
+                            std::ranges::all_of(s.accumulators, codegen::begins_with_nothing);
+        Value* used = integer(s.lanes);
+        if (is_cut) {
+            used = smaller(used, index(s.counts.back().size));
+            used = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, used, integer(1));
+        }
+        for (const Accumulator& a : s.accumulators)
+            rooms.push_back(room_for(
+                llvm::ArrayType::get(wide(type_of(a.dtype)), static_cast<std::uint64_t>(s.lanes))));
+        const auto begin = [&](Value* lane) {
+            for (std::size_t k = 0; k < rooms.size(); ++k) {
+                const Accumulator& a = s.accumulators[k];
+                build_.CreateStore(splat(constant(a.init, a.dtype)), place(k, lane));
+            }
+        };
+        if (is_cut) {
+            count(integer(0), used, 1, begin);
+        } else {
+            for (int lane = 0; lane < s.lanes; ++lane) begin(integer(lane));
         }
         count_across(s, 0, [&](Value* last) {
             for (const Statement& inner : s.body) statement(inner);
             Value* lane = s.lanes == 1 ? integer(0) : build_.CreateURem(last, integer(s.lanes));
-            for (std::size_t k = 0; k < rooms.size(); ++k) {
-                const Accumulator& a = s.accumulators[k];
-                Value* at = place(k, lane);
-                Value* before = build_.CreateLoad(wide(type_of(a.dtype)), at);
-                build_.CreateStore(primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                             {before, splat(yielded(s, k))}),
-                                   at);
-            }
+            for (std::size_t k = 0; k < rooms.size(); ++k)
+                build_.CreateStore(combine(k, loaded(k, lane), splat(yielded(s, k))),
+                                   place(k, lane));
         });
+        if (is_cut) {
+            for (int half = s.lanes / 2; half > 0; half /= 2) {
+                count(integer(half), used, 1, [&](Value* upper) {
+                    Value* lower = build_.CreateSub(upper, integer(half));
+                    for (std::size_t k = 0; k < rooms.size(); ++k)
+                        build_.CreateStore(combine(k, loaded(k, lower), loaded(k, upper)),
+                                           place(k, lower));
+                });
+                used = smaller(used, integer(half));
+            }
+            for (std::size_t k = 0; k < rooms.size(); ++k)
+                values_[s.results[k]] = loaded(k, integer(0));
+            return;
+        }
         for (std::size_t k = 0; k < rooms.size(); ++k) {
-            const Accumulator& a = s.accumulators[k];
             std::vector<Value*> lanes;
-            for (int lane = 0; lane < s.lanes; ++lane)
-                lanes.push_back(build_.CreateLoad(wide(type_of(a.dtype)), place(k, integer(lane))));
+            for (int lane = 0; lane < s.lanes; ++lane) lanes.push_back(loaded(k, integer(lane)));
             for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
                 for (std::size_t i = 0; i < half; ++i)
-                    lanes[i] = primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                         {lanes[i], lanes[i + half]});
+                    lanes[i] = combine(k, lanes[i], lanes[i + half]);
             }
             values_[s.results[k]] = lanes[0];
         }
@@ -1386,6 +1489,7 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
+    std::optional<Statement> flat_;           // the phase's loop, where those inside have one step
     std::set<const Statement*> whole_lines_;  // stores that begin on cache lines, here
     std::vector<std::size_t> large_;          // buffers that are large wherever this function runs
     std::vector<Count> loops_;                // around this, outer first
