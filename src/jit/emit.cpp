@@ -385,6 +385,19 @@ class Emitter {
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
     }
+    /// The same for a value.
+    Value* one_of(Value* condition, const std::function<Value*()>& one,
+                  const std::function<Value*()>& other) {
+        std::vector<std::pair<Value*, llvm::BasicBlock*>> made;
+        const auto keep = [&](const std::function<Value*()>& make) {
+            Value* value = make();
+            made.emplace_back(value, build_.GetInsertBlock());
+        };
+        either(condition, [&] { keep(one); }, [&] { keep(other); });
+        auto* out = build_.CreatePHI(made[0].first->getType(), 2);
+        for (const auto& [value, block] : made) out->addIncoming(value, block);
+        return out;
+    }
     /// The index at the first lane.
     Value* first_lane(const Expr& e) {
         Value* wide_variable = std::exchange(variables_[lane_variable_], lane_base_);
@@ -456,18 +469,12 @@ class Emitter {
         };
         Value* neighbours = lanes_are_neighbours(*s.index);
         if (neighbours == nullptr) return from_memory(gathered(), dtype);
-        Value* room = room_for(row);
-        either(
-            neighbours,
-            [&] {
-                Value* at = address(s.buffer, first_lane(*s.index));
-                Value* in_row = lanes == nullptr
-                                    ? static_cast<Value*>(build_.CreateAlignedLoad(row, at, align))
-                                    : build_.CreateMaskedLoad(row, at, align, lanes, fill);
-                build_.CreateStore(in_row, room);
-            },
-            [&] { build_.CreateStore(gathered(), room); });
-        return from_memory(build_.CreateLoad(row, room), dtype);
+        const auto in_row = [&]() -> Value* {
+            Value* at = address(s.buffer, first_lane(*s.index));
+            if (lanes == nullptr) return build_.CreateAlignedLoad(row, at, align);
+            return build_.CreateMaskedLoad(row, at, align, lanes, fill);
+        };
+        return from_memory(one_of(neighbours, in_row, gathered), dtype);
     }
     /// Asks for what later steps read of a large buffer, so that memory works while we compute:
     /// chains of dependent operations fill the processor's window long before it sees those loads.
@@ -877,6 +884,13 @@ class Emitter {
 
     // ---- reductions
 
+    /// Lanes behind the last step add nothing. Where only a run knows how many steps there are,
+    /// they are left out: for a few steps they would take most of the time.
+    static bool lanes_are_cut(const Statement& s) {
+        return s.lanes > 1 && !s.counts.back().size.is_constant() &&
+               std::ranges::all_of(s.accumulators, codegen::begins_with_nothing);
+    }
+
     void reduce(const Statement& s) {
         if (factor_ > 1) return reduce_across(s);
         const int lanes = s.lanes;
@@ -891,6 +905,7 @@ class Emitter {
             rooms.push_back(room);
         }
         reduce_over(s, 0, rooms);
+        Value* used = lanes_are_cut(s) ? index(s.counts.back().size) : nullptr;
         for (std::size_t k = 0; k < rooms.size(); ++k) {
             const Accumulator& a = s.accumulators[k];
             llvm::Type* type = llvm::cast<llvm::AllocaInst>(rooms[k])->getAllocatedType();
@@ -902,9 +917,14 @@ class Emitter {
                     low[static_cast<std::size_t>(i)] = i;
                     high[static_cast<std::size_t>(i)] = i + half;
                 }
-                total = primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                  {build_.CreateShuffleVector(total, low),
-                                   build_.CreateShuffleVector(total, high)});
+                const auto lower = [&] { return build_.CreateShuffleVector(total, low); };
+                const auto both = [&] {
+                    return primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
+                                     {lower(), build_.CreateShuffleVector(total, high)});
+                };
+                total = used == nullptr
+                            ? both()
+                            : one_of(build_.CreateICmpSGT(used, integer(half)), both, lower);
             }
             if (lanes > 1) total = build_.CreateExtractElement(total, std::uint64_t{0});
             values_[s.results[k]] = total;
@@ -925,10 +945,7 @@ class Emitter {
         const auto loaded = [&](std::size_t k, Value* lane) {
             return build_.CreateLoad(wide(type_of(s.accumulators[k].dtype)), place(k, lane));
         };
-        // Lanes behind the last step add nothing. Where only a run knows how many steps there are,
-        // they are left out: for a few steps they would take most of the time.
-        const bool is_cut = s.lanes > 1 && !s.counts.back().size.is_constant() &&
-                            std::ranges::all_of(s.accumulators, codegen::begins_with_nothing);
+        const bool is_cut = lanes_are_cut(s);
         Value* used = integer(s.lanes);
         if (is_cut) {
             used = smaller(used, index(s.counts.back().size));
