@@ -11,7 +11,9 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <functional>
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "codegen/flatten.h"
@@ -116,6 +118,7 @@ class Emitter {
         }
         values_.clear();
         variables_.clear();
+        lane_rooms_.clear();
         load_sizes();
         build_.CreateBr(body);
         build_.SetInsertPoint(body);
@@ -951,9 +954,14 @@ class Emitter {
             used = smaller(used, index(s.counts.back().size));
             used = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, used, integer(1));
         }
-        for (const Accumulator& a : s.accumulators)
-            rooms.push_back(room_for(
-                llvm::ArrayType::get(wide(type_of(a.dtype)), static_cast<std::uint64_t>(s.lanes))));
+        for (std::size_t k = 0; k < s.accumulators.size(); ++k) {
+            // A loop is emitted several times, and one of them runs at a time.
+            llvm::Type* lane = wide(type_of(s.accumulators[k].dtype));
+            Value*& room = lane_rooms_[{&s, k, lane}];
+            if (room == nullptr)
+                room = room_for(llvm::ArrayType::get(lane, static_cast<std::uint64_t>(s.lanes)));
+            rooms.push_back(room);
+        }
         const auto begin = [&](Value* lane) {
             for (std::size_t k = 0; k < rooms.size(); ++k) {
                 const Accumulator& a = s.accumulators[k];
@@ -1506,7 +1514,9 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
-    std::optional<Statement> flat_;           // the phase's loop, where those inside have one step
+    std::optional<Statement> flat_;  // the phase's loop, where those inside have one step
+    // Where reductions side by side keep their lanes.
+    std::map<std::tuple<const Statement*, std::size_t, llvm::Type*>, Value*> lane_rooms_;
     std::set<const Statement*> whole_lines_;  // stores that begin on cache lines, here
     std::vector<std::size_t> large_;          // buffers that are large wherever this function runs
     std::vector<Count> loops_;                // around this, outer first

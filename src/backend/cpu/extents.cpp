@@ -15,6 +15,8 @@ namespace {
 
 // Below this a second thread costs more than it brings; above, pieces are about as long as this.
 constexpr double kPieceCycles = 50'000;
+// What a loop takes beside its steps.
+constexpr double kLoopCycles = 20;
 
 // Across a loop, elements of the loops inside lie apart and are read one by one: up to so many
 // steps of those that is faster than vectors which are mostly empty, and up to codegen::kShortSteps
@@ -70,7 +72,7 @@ void ExtentTable::add(const codegen::Kernel& kernel, const codegen::Block& block
             case StatementKind::parallel:
             case StatementKind::serial:
             case StatementKind::reduce: {
-                part.work[body].cycles += 20;
+                part.work[body].cycles += kLoopCycles;
                 Body inside{body, {}};
                 for (const codegen::Count& c : s.counts)
                     inside.counts.push_back(add(kernel, c.size));
@@ -129,11 +131,13 @@ Extents::Part ExtentTable::evaluated(const Part& part,
             times[i] *= static_cast<double>(std::max<std::int64_t>(1, results[count]));
         cycles += times[i] * body.cycles;
     }
+    const codegen::Form form = form_of(part, results);
+    if (form == codegen::Form::flat)  // there are no loops inside
+        cycles -= kLoopCycles * static_cast<double>(part.work.size() - 1);
     const std::int64_t steps = std::max<std::int64_t>(0, results[part.steps]);
     auto grain = static_cast<std::int64_t>(kPieceCycles / std::max(0.01, cycles));
     // Not so many pieces that handing them out shows, and whole cache lines each.
     grain = std::max<std::int64_t>({grain, steps / 256, 1});
-    const codegen::Form form = form_of(part, results);
     const bool turned = form == codegen::Form::turned;
     if (part.across != turned || form == codegen::Form::flat)
         grain = std::max<std::int64_t>(grain, 64);
