@@ -40,7 +40,8 @@ std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase) 
     return {};
 }
 
-std::optional<std::vector<Expr>> whole_lines(const Statement& loop, const Statement& store) {
+std::optional<std::vector<Expr>> whole_lines(std::span<const Count> around, const Statement& loop,
+                                             const Statement& store) {
     std::vector<Expr> inside;
     collect_counters(loop, inside);
     Expr rest = *store.index;
@@ -55,6 +56,13 @@ std::optional<std::vector<Expr>> whole_lines(const Statement& loop, const Statem
             out.push_back(*step);
         }
         rest = rest - counter * *step;
+    }
+    // Rows that begin on a line now and then are no use: all of them do, or none.
+    for (const Count& c : around) {
+        const auto step = symbolic_step(rest, c.variable);
+        if (!step) continue;
+        out.push_back(*step);
+        rest = rest - c.variable * *step;
     }
     out.push_back(rest);
     for (const Expr& e : out) {

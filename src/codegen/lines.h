@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/kernel.h"
@@ -21,9 +22,11 @@ constexpr std::int64_t kLineBytes = 64;
 /// of its own. Empty where none may be.
 std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase);
 
-/// A loop runs in vectors. A store in it begins on a cache line at every step if it does at the
-/// loop's first one and if these expressions, of what stands outside of the loop, are multiples of
-/// a line's elements. None where no such expressions are found.
-std::optional<std::vector<Expr>> whole_lines(const Statement& loop, const Statement& store);
+/// A loop runs in vectors, within those around it. A store in it begins on a cache line at every
+/// step of all of them if it does at the loop's first one and if these expressions, of what stands
+/// outside of the loop, are multiples of a line's elements. None where no such expressions are
+/// found.
+std::optional<std::vector<Expr>> whole_lines(std::span<const Count> around, const Statement& loop,
+                                             const Statement& store);
 
 }  // namespace lazuli::codegen

@@ -637,7 +637,7 @@ class Emitter {
             collect_stores(loop, s.body, factor, begin, stores, rest);
             if (s.kind != StatementKind::store || s.valid || !is_large(s.buffer)) continue;
             const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[s.buffer].dtype));
-            const auto must_divide = codegen::whole_lines(loop, s);
+            const auto must_divide = codegen::whole_lines(loops_, loop, s);
             if (!must_divide || factor * size % codegen::kLineBytes != 0) continue;
             stores.insert(&s);
             Value* any = begin;

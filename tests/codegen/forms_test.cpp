@@ -87,12 +87,13 @@ TEST(Forms, RowsBeginOnLinesWhereTheirLengthIsAMultiple) {
     const Statement& rows = kernel.body[0];
     const Statement& row = rows.body[2];
     const Statement& store = row.body.back();
-    const auto along = whole_lines(row, store);
+    const auto along = whole_lines(rows.counts, row, store);
     ASSERT_TRUE(along);
-    ASSERT_EQ(along->size(), 1U);
-    EXPECT_EQ((*along)[0].str(), "i*t");
+    ASSERT_EQ(along->size(), 2U);
+    EXPECT_EQ((*along)[0].str(), "t");
+    EXPECT_EQ((*along)[1].str(), "0");
     // Across the rows elements are no neighbours.
-    EXPECT_FALSE(whole_lines(rows, store));
+    EXPECT_FALSE(whole_lines({}, rows, store));
 }
 
 TEST(Forms, ColumnsBeginOnLinesWhereRowsDo) {
@@ -106,7 +107,7 @@ TEST(Forms, ColumnsBeginOnLinesWhereRowsDo) {
   }
 })");
     const Statement& loop = kernel.body[1];
-    const auto needs = whole_lines(loop, loop.body[0].body[0]);
+    const auto needs = whole_lines({}, loop, loop.body[0].body[0]);
     ASSERT_TRUE(needs);
     ASSERT_EQ(needs->size(), 2U);
     EXPECT_EQ((*needs)[0].str(), "t");
