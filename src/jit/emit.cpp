@@ -365,6 +365,7 @@ class Emitter {
     /// a size may be 1, and reading them one by one takes ten times as long. Null where they never
     /// are.
     Value* lanes_are_neighbours(const Expr& e) {
+        if (!looks_for_neighbours_) return nullptr;
         for (const Expr& v : e.vars()) {
             if (v.node() != lane_variable_ && is_vector(variable(v.node()))) return nullptr;
         }
@@ -857,8 +858,19 @@ class Emitter {
         for (const Statement& inner : s.body) statement(inner);
     }
 
-    /// Some rows at some columns, then at the next columns, then the next rows.
+    /// Some rows at some columns, then at the next columns, then the next rows. Of one row there
+    /// are no tiles, and what is read may lie side by side there.
     void in_tiles(const Statement& s, Value* begin, Value* end) {
+        const auto tiles = [&] {
+            looks_for_neighbours_ = false;
+            tiled(s, begin, end);
+            looks_for_neighbours_ = true;
+        };
+        if (s.counts[0].size.is_constant()) return tiles();
+        Value* is_one = build_.CreateICmpEQ(build_.CreateSub(end, begin), integer(1));
+        either(is_one, [&] { one_by_one(s, begin, end); }, tiles);
+    }
+    void tiled(const Statement& s, Value* begin, Value* end) {
         const Statement& inner = s.body[0];
         Value* columns = index(inner.counts[0].size);
         const auto pieces = [&](Value* of, std::int64_t size) {
@@ -980,29 +992,52 @@ class Emitter {
                 build_.CreateStore(combine(k, loaded(k, lane), splat(yielded(s, k))),
                                    place(k, lane));
         });
-        if (is_cut) {
+        // Every so many-th lane from one on, in halves.
+        const auto combined = [&](std::size_t k, Value* first, int every) {
+            std::vector<Value*> lanes;
+            for (int lane = 0; lane < s.lanes; lane += every)
+                lanes.push_back(loaded(k, build_.CreateAdd(first, integer(lane))));
+            for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
+                for (std::size_t i = 0; i < half; ++i)
+                    lanes[i] = combine(k, lanes[i], lanes[i + half]);
+            }
+            return lanes[0];
+        };
+        if (!is_cut) {
+            for (std::size_t k = 0; k < rooms.size(); ++k)
+                values_[s.results[k]] = combined(k, integer(0), 1);
+            return;
+        }
+        const auto all_lanes = [&] {
+            const int few = std::min(8, s.lanes);
+            count(integer(0), integer(few), 1, [&](Value* lane) {
+                for (std::size_t k = 0; k < rooms.size(); ++k)
+                    build_.CreateStore(combined(k, lane, few), place(k, lane));
+            });
+            for (int half = few / 2; half > 0; half /= 2) {
+                for (int lane = 0; lane < half; ++lane) {
+                    for (std::size_t k = 0; k < rooms.size(); ++k)
+                        build_.CreateStore(
+                            combine(k, loaded(k, integer(lane)), loaded(k, integer(lane + half))),
+                            place(k, integer(lane)));
+                }
+            }
+        };
+        const auto some_lanes = [&] {
+            Value* left = used;
             for (int half = s.lanes / 2; half > 0; half /= 2) {
-                count(integer(half), used, 1, [&](Value* upper) {
+                count(integer(half), left, 1, [&](Value* upper) {
                     Value* lower = build_.CreateSub(upper, integer(half));
                     for (std::size_t k = 0; k < rooms.size(); ++k)
                         build_.CreateStore(combine(k, loaded(k, lower), loaded(k, upper)),
                                            place(k, lower));
                 });
-                used = smaller(used, integer(half));
+                left = smaller(left, integer(half));
             }
-            for (std::size_t k = 0; k < rooms.size(); ++k)
-                values_[s.results[k]] = loaded(k, integer(0));
-            return;
-        }
-        for (std::size_t k = 0; k < rooms.size(); ++k) {
-            std::vector<Value*> lanes;
-            for (int lane = 0; lane < s.lanes; ++lane) lanes.push_back(loaded(k, integer(lane)));
-            for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
-                for (std::size_t i = 0; i < half; ++i)
-                    lanes[i] = combine(k, lanes[i], lanes[i + half]);
-            }
-            values_[s.results[k]] = lanes[0];
-        }
+        };
+        either(build_.CreateICmpEQ(used, integer(s.lanes)), all_lanes, some_lanes);
+        for (std::size_t k = 0; k < rooms.size(); ++k)
+            values_[s.results[k]] = loaded(k, integer(0));
     }
     void count_across(const Statement& s, std::size_t level,
                       const std::function<void(Value*)>& body) {
@@ -1514,6 +1549,7 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
+    bool looks_for_neighbours_ = true;
     std::optional<Statement> flat_;  // the phase's loop, where those inside have one step
     // Where reductions side by side keep their lanes.
     std::map<std::tuple<const Statement*, std::size_t, llvm::Type*>, Value*> lane_rooms_;
