@@ -1,5 +1,6 @@
 // Kernels with variables beside kernels of the numbers: the same function, compiled for all sizes
-// and recorded with these, turn by turn in one run. And what binding adds to a call.
+// and recorded with these, turn by turn in one run. And what binding adds to a call. With a word,
+// the kernels of that name at all sizes; with two, at one size: bench-symbolic softmax 7x33
 
 #include <fmt/format.h>
 
@@ -87,6 +88,8 @@ int main(int argc, char** argv) {
     set_generalising(false);
     set_specialising(false);
     const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+    const std::string_view only = argc > 1 && !quick ? argv[1] : "";
+    const std::string_view only_size = argc > 2 ? argv[2] : "";
     const std::pair<std::int64_t, std::int64_t> sizes[] = {{1, 1000},    {7, 33},     {64, 64},
                                                            {100, 257},   {512, 512},  {777, 1031},
                                                            {2048, 2048}, {4099, 4097}};
@@ -98,9 +101,11 @@ int main(int argc, char** argv) {
     double logs = 0;
     int count = 0;
     for (const Bench& c : benches()) {
+        if (!only.empty() && only != c.name) continue;
         const Function f = compile(c.of, placeholder(f32, {rows, columns}));
         for (const auto& [m, n] : sizes) {
-            if (quick && m * n > 30'000) continue;
+            const std::string size = fmt::format("{}x{}", m, n);
+            if ((quick && m * n > 30'000) || (!only_size.empty() && only_size != size)) continue;
             const Tensor x = blocks::Weights(1)({m, n}).eval();
             const Both both =
                 measured(quick ? 0.01 : 0.4, [&] { c.of(x).eval(); }, [&] { (void)f(x); });
@@ -108,14 +113,16 @@ int main(int argc, char** argv) {
             least = std::min(least, speed);
             logs += std::log(speed);
             ++count;
-            fmt::print("{:<16} {:>12} {:>12.2f} {:>12.2f} {:>8.3f}\n", c.name,
-                       fmt::format("{}x{}", m, n), 1e6 * both.numbers, 1e6 * both.variables, speed);
+            fmt::print("{:<16} {:>12} {:>12.2f} {:>12.2f} {:>8.3f}\n", c.name, size,
+                       1e6 * both.numbers, 1e6 * both.variables, speed);
         }
     }
-    fmt::print(
-        "speed with variables: {:.3f} of that with numbers (geometric mean of {}), least "
-        "{:.3f}\n\n",
-        std::exp(logs / count), count, least);
+    if (count > 0)
+        fmt::print(
+            "speed with variables: {:.3f} of that with numbers (geometric mean of {}), least "
+            "{:.3f}\n\n",
+            std::exp(logs / count), count, least);
+    if (!only.empty() && only != "call") return 0;
 
     // A hundred kernels that take no time: what is left is the call.
     const auto steps = [](const Tensor& x) {

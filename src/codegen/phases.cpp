@@ -1,9 +1,16 @@
 #include "codegen/phases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 namespace lazuli::codegen {
+
+std::string function_name(std::size_t phase, Form form) {
+    constexpr const char* kBehind[] = {"", "_large", "_turned", "_flat"};
+    return fmt::format("phase{}{}", phase, kBehind[static_cast<std::size_t>(form)]);
+}
 
 std::vector<Phase> phases_of(const Kernel& kernel) {
     std::vector<Phase> out;
@@ -32,39 +39,13 @@ std::vector<Phase> phases_of(const Kernel& kernel) {
 
 namespace {
 
-void collect_written(const Block& block, std::vector<std::size_t>& out) {
-    for (const Statement& s : block) {
-        if (s.kind == StatementKind::store &&
-            std::find(out.begin(), out.end(), s.buffer) == out.end())
-            out.push_back(s.buffer);
-        collect_written(s.body, out);
-    }
-}
-
-}  // namespace
-
-std::vector<std::size_t> may_be_large(const Kernel& kernel, const Phase& phase) {
-    std::vector<std::size_t> out;
-    if (!phase.parallel) return out;
-    collect_written(kernel.body[phase.first].body, out);
-    std::erase_if(out, [&](std::size_t i) {
-        const KernelBuffer& buffer = kernel.buffers[i];
-        return buffer.elements.is_constant() ||
-               buffer.elements.bounds().high <
-                   kStreamBytes / static_cast<std::int64_t>(size_of(buffer.dtype));
-    });
-    return out;
-}
-
-namespace {
-
 bool depends_on(const Expr& e, const Expr& variable) {
     const auto vars = e.vars();
     return std::find(vars.begin(), vars.end(), variable) != vars.end();
 }
 
-/// How far an index moves when a counter does, in terms of other variables; none where that differs
-/// from place to place.
+}  // namespace
+
 std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter) {
     const auto at = [&](std::int64_t number) {
         return index.substitute([&](Expr v) -> std::optional<Expr> {
@@ -76,8 +57,6 @@ std::optional<Expr> symbolic_step(const Expr& index, const Expr& counter) {
     const Expr step = at(1) - rest;
     return rest + counter * step == index ? std::optional(step) : std::nullopt;
 }
-
-}  // namespace
 
 std::optional<std::int64_t> step_along(const Expr& index, const Expr& counter) {
     const auto step = symbolic_step(index, counter);
@@ -128,6 +107,31 @@ bool vectorizes_across(const Statement& loop) {
     return for_across > for_inner;
 }
 
+namespace {
+
+/// Whether some loop of the block may be short in a run.
+bool has_short_loops(const Block& block) {
+    return std::any_of(block.begin(), block.end(), [](const Statement& s) {
+        if (!is_loop(s)) return false;
+        const Expr& size = s.counts.back().size;
+        return (!size.is_constant() && size.bounds().low <= kShortSteps) || has_short_loops(s.body);
+    });
+}
+
+}  // namespace
+
+bool may_be_turned(const Kernel& kernel, const Phase& phase) {
+    if (!phase.parallel || kernel.variables.empty()) return false;
+    const Statement& loop = kernel.body[phase.first];
+    if (!has_loops(loop.body)) return false;
+    if (vectorizes_across(loop))
+        return !loop.counts[0].size.is_constant() && loop.counts[0].size.bounds().low <= 1;
+    int for_across = 0;
+    int for_inner = 0;
+    return loop.counts[0].size.bounds().high >= kShortSteps && has_short_loops(loop.body) &&
+           count_neighbours(loop.body, loop.counts[0].variable, nullptr, for_across, for_inner);
+}
+
 bool runs_in_tiles(const Statement& loop) {
     if (loop.kind == StatementKind::reduce || loop.body.size() != 1) return false;
     const Statement& inner = loop.body[0];
@@ -147,6 +151,17 @@ bool runs_in_tiles(const Statement& loop) {
         crosses = crosses || (across && (*across == 1 || *across == -1) && far);
     }
     return crosses;
+}
+
+bool begins_with_nothing(const Accumulator& accumulator) {
+    switch (op_def(accumulator.combine).primitive) {
+        // Whatever it is: a lane that takes steps begins with it as well.
+        case Primitive::maximum:
+        case Primitive::minimum: return true;
+        case Primitive::add: return accumulator.init.to_complex() == 0.0;
+        case Primitive::mul: return accumulator.init.to_complex() == 1.0;
+        default: return false;
+    }
 }
 
 namespace {

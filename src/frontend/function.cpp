@@ -8,7 +8,6 @@
 #include "frontend/record.h"
 #include "ir/engine.h"
 #include "ir/graph.h"
-#include "ir/sizes.h"
 #include "lazuli/error.h"
 
 namespace lazuli {
@@ -16,10 +15,69 @@ namespace lazuli {
 using frontend::node_of;
 using Tensors = std::vector<Tensor>;
 
+namespace {
+
+/// Reads the values of variables off arguments of which every size is a number or a variable by
+/// itself: a call is short, and most are so.
+class PlainSizes {
+   public:
+    PlainSizes() = default;
+    PlainSizes(std::span<const TensorSpec> specs, std::span<const Dim> variables) {
+        std::vector<bool> found(variables.size(), false);
+        plain_ = true;
+        for (const TensorSpec& spec : specs) {
+            for (int d = 0; d < spec.shape.rank(); ++d) {
+                const Dim size = spec.shape.dim(d);
+                const auto at = std::find(variables.begin(), variables.end(), size);
+                const auto number = static_cast<std::size_t>(at - variables.begin());
+                plain_ = plain_ && (size.is_concrete() || number < variables.size());
+                sizes_.push_back({number, size.bounds()});
+                if (number < variables.size()) found[number] = true;
+            }
+        }
+        plain_ = plain_ && std::ranges::find(found, false) == found.end();
+    }
+
+    /// One value a variable, which are kNone before. False where that is not how they are found, or
+    /// where the arguments do not fit.
+    bool read(std::span<const TensorSpec> specs, const std::vector<Tensor>& arguments,
+              std::span<std::int64_t> values) const {
+        if (!plain_ || arguments.size() != specs.size()) return false;
+        auto size = sizes_.begin();
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            const TensorSpec& given = node_of(arguments[i])->spec;
+            const int rank = specs[i].shape.rank();
+            if (given.dtype != specs[i].dtype || given.shape.rank() != rank) return false;
+            for (int d = 0; d < rank; ++d, ++size) {
+                const std::int64_t number = given.shape.raw()[static_cast<std::size_t>(d)];
+                // Slots that are no numbers are out of all bounds.
+                if (number < size->bounds.low || number > size->bounds.high) return false;
+                if (size->variable >= values.size()) continue;
+                std::int64_t& value = values[size->variable];
+                if (value != kNone && value != number) return false;
+                value = number;
+            }
+        }
+        return true;
+    }
+    static constexpr std::int64_t kNone = -1;
+
+   private:
+    struct Size {
+        std::size_t variable;  // behind the last: none, it is a number
+        Bounds bounds;
+    };
+    bool plain_ = false;
+    std::vector<Size> sizes_;  // of all arguments
+};
+
+}  // namespace
+
 struct Function::State {
     Program program;
     std::vector<TensorSpec> specs;  // of the arguments
     std::vector<Dim> variables;
+    PlainSizes sizes;
     Tensors outside;
     Device device;
     std::unique_ptr<ir::OpenProgram> open;
@@ -212,6 +270,7 @@ Function compile(const std::function<Tensors(const Tensors&)>& function,
     state->program = outside.program(0, specs);
     state->variables = state->program.variables();
     ensure_found(state->variables, specs);
+    state->sizes = PlainSizes(specs, state->variables);
     state->specs = std::move(specs);
     for (const Tensor& tensor : outside.operands())
         state->outside.push_back(in_memory(tensor, state->device));
@@ -224,8 +283,13 @@ Function compile(const std::function<Tensors(const Tensors&)>& function,
 Tensors Function::call(Tensors arguments) const {
     if (state_ == nullptr) throw ArgumentError("call: there is no function");
     for (const Tensor& argument : arguments) (void)frontend::require_node("call", argument);
-    const std::vector<SizeBinding> values = Binder(state_->specs, state_->variables).run(arguments);
+    std::vector<std::int64_t> sizes(state_->variables.size(), PlainSizes::kNone);
+    if (!state_->sizes.read(state_->specs, arguments, sizes)) {
+        const auto values = Binder(state_->specs, state_->variables).run(arguments);
+        std::ranges::transform(values, sizes.begin(), &SizeBinding::second);
+    }
     std::vector<ir::Node*> operands;
+    operands.reserve(arguments.size() + state_->outside.size());
     for (const Tensor& tensor : arguments) operands.push_back(node_of(tensor));
     for (const Tensor& tensor : state_->outside) operands.push_back(node_of(tensor));
     std::vector<ir::Node*> lazy;
@@ -242,13 +306,9 @@ Tensors Function::call(Tensors arguments) const {
         if (!operands[i]->is_view() && operands[i]->refs.load(std::memory_order_acquire) == 1)
             unneeded.push_back(i);
     }
-    std::vector<Binding> made = state_->open->run(values, operands, unneeded);
-    ir::SizeValues numbers("call", state_->variables, values);
     Tensors out;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        const TensorSpec spec = state_->program.spec(state_->program.results()[i].value);
-        out.push_back(frontend::make_data(std::move(made[i]), numbers.at(spec), state_->device));
-    }
+    for (auto& [value, spec] : state_->open->run(sizes, operands, unneeded))
+        out.push_back(frontend::make_data(std::move(value), std::move(spec), state_->device));
     return out;
 }
 

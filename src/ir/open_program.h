@@ -18,11 +18,16 @@ class OpenProgram {
     OpenProgram& operator=(const OpenProgram&) = delete;
     virtual ~OpenProgram() = default;
 
-    /// Its results at these values of the variables, dense, on its device. One available operand a
-    /// parameter; those of which `unneeded` has a number may be overwritten.
-    virtual std::vector<Binding> run(std::span<const SizeBinding> values,
-                                     std::span<Node* const> operands,
-                                     std::span<const std::size_t> unneeded) = 0;
+    /// Elements, dense, on the program's device.
+    struct Result {
+        Binding value;
+        TensorSpec spec;
+    };
+    /// Its results at these values of its variables, one each, in their order. One available
+    /// operand a parameter; those of which `unneeded` has a number may be overwritten.
+    virtual std::vector<Result> run(std::span<const std::int64_t> sizes,
+                                    std::span<Node* const> operands,
+                                    std::span<const std::size_t> unneeded) = 0;
     /// What it runs at these values; at the last ones, or at some, where none are given.
     virtual Explanation explain(std::span<const SizeBinding> values) = 0;
     /// The values that it has plans for, last ones first.

@@ -21,9 +21,8 @@ struct LazuliCompileRequest {
 };
 
 struct LazuliCompileReply {
-    // A relocatable ELF file with the functions phase0, phase1, ... and, where what a phase writes
-    // may be large, phase0_large, ... for runs in which it is, cut into pieces of whole cache
-    // lines.
+    // A relocatable ELF file with the functions phase0, phase1, ... and other forms of them, as
+    // codegen::Form lists, for some runs of kernels with variables.
     char* object;
     std::size_t object_bytes;
     char* assembly;  // for people, where it was asked for

@@ -11,9 +11,13 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <functional>
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
+#include "codegen/flatten.h"
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/error.h"
 #include "symbolic/interner.h"
@@ -24,6 +28,7 @@ namespace {
 
 using codegen::Accumulator;
 using codegen::Block;
+using codegen::Count;
 using codegen::Kernel;
 using codegen::Statement;
 using codegen::StatementKind;
@@ -35,26 +40,16 @@ bool is_signed(DType dtype) {
     return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
 
-struct Loop {
-    const symbolic::Node* variable;
-    std::optional<std::int64_t> count;
-};
-
 /// While it lives, a loop is around what is emitted.
 class Inside {
    public:
-    Inside(std::vector<Loop>& loops, const symbolic::Node* variable, const Value* count)
-        : loops_(loops) {
-        const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-        loops.push_back(
-            {variable, known == nullptr ? std::nullopt : std::optional(known->getSExtValue())});
-    }
+    Inside(std::vector<Count>& loops, const Count& loop) : loops_(loops) { loops.push_back(loop); }
     ~Inside() { loops_.pop_back(); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
    private:
-    std::vector<Loop>& loops_;
+    std::vector<Count>& loops_;
 };
 
 class Emitter {
@@ -73,11 +68,17 @@ class Emitter {
         note_types(kernel_.body);
         const auto phases = codegen::phases_of(kernel_);
         for (std::size_t i = 0; i < phases.size(); ++i) {
-            emit_phase(fmt::format("phase{}", i), phases[i]);
+            emit_phase(i, codegen::Form::usual, phases[i]);
             large_ = codegen::may_be_large(kernel_, phases[i]);
-            if (!large_.empty() && options_.streams)
-                emit_phase(fmt::format("phase{}_large", i), phases[i]);
+            if (!large_.empty() && options_.streams) emit_phase(i, codegen::Form::large, phases[i]);
             large_.clear();
+            if (codegen::may_be_turned(kernel_, phases[i]))
+                emit_phase(i, codegen::Form::turned, phases[i]);
+            if (phases[i].parallel && !kernel_.variables.empty()) {
+                flat_ = codegen::flattened(kernel_.body[phases[i].first],
+                                           codegen::behind_all(kernel_.body));
+                if (flat_) emit_phase(i, codegen::Form::flat, phases[i]);
+            }
         }
     }
 
@@ -95,12 +96,13 @@ class Emitter {
         }
     }
 
-    void emit_phase(const std::string& name, const codegen::Phase& phase) {
+    void emit_phase(std::size_t number, codegen::Form form, const codegen::Phase& phase) {
         llvm::Type* pointer = build_.getPtrTy();
         llvm::Type* i64 = build_.getInt64Ty();
         auto* type = llvm::FunctionType::get(build_.getVoidTy(),
                                              {pointer, i64, i64, pointer, pointer}, false);
-        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
+        function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                           codegen::function_name(number, form), module_);
         for (const unsigned i : {0U, 3U, 4U}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
         function_->setDoesNotThrow();
         entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
@@ -116,13 +118,17 @@ class Emitter {
         }
         values_.clear();
         variables_.clear();
+        lane_rooms_.clear();
         load_sizes();
         build_.CreateBr(body);
         build_.SetInsertPoint(body);
         streamed_ = false;
         if (phase.parallel) {
-            const Statement& s = kernel_.body[phase.first];
-            loop_over(s, function_->getArg(1), function_->getArg(2));
+            const Statement& s = form == codegen::Form::flat ? *flat_ : kernel_.body[phase.first];
+            if (form == codegen::Form::flat) note_types(s.body);
+            Value* begin = function_->getArg(1);
+            Value* end = function_->getArg(2);
+            form == codegen::Form::turned ? turned(s, begin, end) : loop_over(s, begin, end);
         } else {
             for (std::size_t i = phase.first; i < phase.behind; ++i) statement(kernel_.body[i]);
             for (std::size_t i = phase.first; i < phase.behind; ++i) pass_on(kernel_.body[i]);
@@ -329,6 +335,10 @@ class Emitter {
                        : build_.CreateAdd(rest, build_.CreateSelect(off, b, zero));
     }
 
+    Value* smaller(Value* a, Value* b) {
+        return build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+    }
+
     Value* condition(const Expr& e) {
         Value* v = index(e);
         return build_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
@@ -349,6 +359,47 @@ class Emitter {
         }
         if (!out.varies || !simple) return out;
         out.step = codegen::step_along(e, Expr(lane_variable_));
+        return out;
+    }
+    /// Whether lanes are neighbours, where only a run knows how far apart they are: a step that is
+    /// a size may be 1, and reading them one by one takes ten times as long. Null where they never
+    /// are.
+    Value* lanes_are_neighbours(const Expr& e) {
+        if (!looks_for_neighbours_) return nullptr;
+        for (const Expr& v : e.vars()) {
+            if (v.node() != lane_variable_ && is_vector(variable(v.node()))) return nullptr;
+        }
+        const auto step = codegen::symbolic_step(e, Expr(lane_variable_));
+        if (!step || step->is_constant() || step->bounds().low > 1 || step->bounds().high < 1)
+            return nullptr;
+        return build_.CreateICmpEQ(index(*step), integer(1));
+    }
+    /// Emits one of two, by what a run finds.
+    void either(Value* condition, const std::function<void()>& one,
+                const std::function<void()>& other) {
+        auto* first = llvm::BasicBlock::Create(context_, "either", function_);
+        auto* second = llvm::BasicBlock::Create(context_, "or", function_);
+        auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
+        build_.CreateCondBr(condition, first, second);
+        build_.SetInsertPoint(first);
+        one();
+        build_.CreateBr(behind);
+        build_.SetInsertPoint(second);
+        other();
+        build_.CreateBr(behind);
+        build_.SetInsertPoint(behind);
+    }
+    /// The same for a value.
+    Value* one_of(Value* condition, const std::function<Value*()>& one,
+                  const std::function<Value*()>& other) {
+        std::vector<std::pair<Value*, llvm::BasicBlock*>> made;
+        const auto keep = [&](const std::function<Value*()>& make) {
+            Value* value = make();
+            made.emplace_back(value, build_.GetInsertBlock());
+        };
+        either(condition, [&] { keep(one); }, [&] { keep(other); });
+        auto* out = build_.CreatePHI(made[0].first->getType(), 2);
+        for (const auto& [value, block] : made) out->addIncoming(value, block);
         return out;
     }
     /// The index at the first lane.
@@ -415,10 +466,19 @@ class Emitter {
             Value* out = build_.CreateAlignedLoad(row, at, align);
             return from_memory(build_.CreateVectorReverse(out), dtype);
         }
-        Value* at = address(s.buffer, splat(index(*s.index)));
-        return from_memory(build_.CreateMaskedGather(row, at, align,
-                                                     lanes == nullptr ? every_lane() : lanes, fill),
-                           dtype);
+        const auto gathered = [&]() -> Value* {
+            Value* at = address(s.buffer, splat(index(*s.index)));
+            return build_.CreateMaskedGather(row, at, align,
+                                             lanes == nullptr ? every_lane() : lanes, fill);
+        };
+        Value* neighbours = lanes_are_neighbours(*s.index);
+        if (neighbours == nullptr) return from_memory(gathered(), dtype);
+        const auto in_row = [&]() -> Value* {
+            Value* at = address(s.buffer, first_lane(*s.index));
+            if (lanes == nullptr) return build_.CreateAlignedLoad(row, at, align);
+            return build_.CreateMaskedLoad(row, at, align, lanes, fill);
+        };
+        return from_memory(one_of(neighbours, in_row, gathered), dtype);
     }
     /// Asks for what later steps read of a large buffer, so that memory works while we compute:
     /// chains of dependent operations fill the processor's window long before it sees those loads.
@@ -430,32 +490,37 @@ class Emitter {
         constexpr std::uint32_t kSecond = 2;
         const auto size = static_cast<std::int64_t>(size_of(s.dtype));
         if (mask_ != nullptr || !is_large(s.buffer)) return;
-        const auto ask = [&](std::int64_t ahead, std::uint32_t cache) {
+        const auto ask = [&](Value* ahead, std::uint32_t cache) {
+            Value* from = build_.CreateGEP(build_.getInt8Ty(), at, ahead);
             for (std::int64_t line = 0; line < factor_ * size; line += 64) {
-                Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), at, ahead + line);
+                Value* where = build_.CreateConstGEP1_64(build_.getInt8Ty(), from, line);
                 build_.CreateIntrinsic(
                     llvm::Intrinsic::prefetch, {where->getType()},
                     {where, build_.getInt32(0), build_.getInt32(cache), build_.getInt32(1)});
             }
         };
-        const auto step_of = [&](std::size_t from_inside) -> std::int64_t {
-            if (loops_.size() <= from_inside) return 0;
-            const Loop& loop = loops_[loops_.size() - 1 - from_inside];
-            return codegen::step_along(*s.index, Expr(loop.variable)).value_or(0) * size;
+        // How far the index moves with a loop; none where it does not.
+        const auto step_of = [&](std::size_t from_inside) -> std::optional<Expr> {
+            if (loops_.size() <= from_inside) return std::nullopt;
+            const Count& loop = loops_[loops_.size() - 1 - from_inside];
+            const auto step = codegen::symbolic_step(*s.index, loop.variable);
+            const bool moves = step && !(step->constant() == 0) && !along(*step).varies;
+            return moves ? step : std::nullopt;
         };
-        if (loops_.back().variable != lane_variable_) {
-            if (step_of(0) != 0) ask(kRows * step_of(0), kFirst);
+        if (loops_.back().variable.node() != lane_variable_) {
+            if (const auto step = step_of(0)) ask(index(*step * (kRows * size)), kFirst);
             return;
         }
-        const std::int64_t row = step_of(1);
+        const auto row = step_of(1);
+        const Expr& length = loops_.back().size;
         const bool again = !fetched_.insert({s.buffer, without_lanes(*s.index).node()}).second;
-        const std::int64_t length = loops_.back().count.value_or(0) * size;
-        if (loops_.size() == 1 || (!again && (row == length || length > 4 * kFar))) {
-            ask(kFar, kSecond);
-            ask(kNear, kFirst);
-        } else if (row != 0) {
+        const bool goes_on = row && *row == length;
+        if (loops_.size() == 1 || (!again && (goes_on || length.bounds().low * size > 4 * kFar))) {
+            ask(integer(kFar), kSecond);
+            ask(integer(kNear), kFirst);
+        } else if (row) {
             // Read once more, or alone: time to get the next row.
-            ask(row, kSecond);
+            ask(index(*row * size), kSecond);
         }
     }
     /// Whether a buffer is larger than caches. Where only a run knows its size, it is as large as
@@ -517,8 +582,23 @@ class Emitter {
             }
             return;
         }
-        build_.CreateMaskedScatter(value, address(s.buffer, splat(index(*s.index))), align,
-                                   lanes == nullptr ? every_lane() : lanes);
+        const auto scatter = [&] {
+            build_.CreateMaskedScatter(value, address(s.buffer, splat(index(*s.index))), align,
+                                       lanes == nullptr ? every_lane() : lanes);
+        };
+        Value* neighbours = lanes_are_neighbours(*s.index);
+        if (neighbours == nullptr) return scatter();
+        either(
+            neighbours,
+            [&] {
+                Value* at = address(s.buffer, first_lane(*s.index));
+                if (lanes == nullptr) {
+                    build_.CreateAlignedStore(value, at, align);
+                } else {
+                    build_.CreateMaskedStore(value, at, align, lanes);
+                }
+            },
+            scatter);
     }
 
     /// Whether a store is worth to go past the cache, and starts on a cache line at every step.
@@ -526,11 +606,47 @@ class Emitter {
         const codegen::KernelBuffer& buffer = kernel_.buffers[s.buffer];
         const auto size = static_cast<std::int64_t>(size_of(buffer.dtype));
         if (!options_.streams || !is_large(s.buffer)) return false;
-        // Pieces of a loop whose steps only a run knows need not begin on a cache line, but where
-        // it is large.
-        if (!kernel_.variables.empty() && large_.empty()) return false;
         if (factor_ * size % 64 != 0) return false;
+        if (!kernel_.variables.empty()) return whole_lines_.contains(&s);
         return mod(without_lanes(*s.index), 64 / size).constant() == 0;
+    }
+
+    /// Emits a loop that runs in vectors. Where only a run knows whether what it stores begins on
+    /// cache lines at every step, it is emitted twice, and the run looks.
+    void by_whole_lines(const Statement& s, int factor, Value* begin,
+                        const std::function<void()>& loop) {
+        std::set<const Statement*> stores;
+        Value* rest = nullptr;  // 0 where all of them do
+        if (!large_.empty()) collect_stores(s, s.body, factor, begin, stores, rest);
+        if (stores.empty()) return loop();
+        Value* whole = build_.CreateICmpEQ(rest, integer(0));
+        const auto fetched = fetched_;
+        either(
+            whole,
+            [&] {
+                whole_lines_ = stores;
+                loop();
+                whole_lines_.clear();
+                fetched_ = fetched;
+            },
+            loop);
+    }
+
+    void collect_stores(const Statement& loop, const Block& block, int factor, Value* begin,
+                        std::set<const Statement*>& stores, Value*& rest) {
+        for (const Statement& s : block) {
+            collect_stores(loop, s.body, factor, begin, stores, rest);
+            if (s.kind != StatementKind::store || s.valid || !is_large(s.buffer)) continue;
+            const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[s.buffer].dtype));
+            const auto must_divide = codegen::whole_lines(loops_, loop, s);
+            if (!must_divide || factor * size % codegen::kLineBytes != 0) continue;
+            stores.insert(&s);
+            Value* any = begin;
+            for (const Expr& e : *must_divide) any = build_.CreateOr(any, index(e));
+            // A line has a power of two of elements.
+            any = build_.CreateAnd(any, integer(codegen::kLineBytes / size - 1));
+            rest = rest == nullptr ? any : build_.CreateOr(rest, any);
+        }
     }
 
     // ---- loops
@@ -600,25 +716,25 @@ class Emitter {
     };
 
     /// Runs `body` at a vector's width, some steps at a time, then once more for what is left.
-    void vectorized(const Expr& counter, Value* begin, Value* end, Factor factor,
+    void vectorized(const Count& over, Value* begin, Value* end, Factor factor,
                     const std::function<void()>& body) {
-        Value* at = in_whole_vectors(counter, begin, end, factor.main, body);
+        Value* at = in_whole_vectors(over, begin, end, factor.main, body);
         const auto* from = llvm::dyn_cast<llvm::ConstantInt>(begin);
         const auto* to = llvm::dyn_cast<llvm::ConstantInt>(end);
         if (from != nullptr && to != nullptr &&
             (to->getSExtValue() - from->getSExtValue()) % factor.main == 0)
             return;
-        if (factor.rest < factor.main) at = in_whole_vectors(counter, at, end, factor.rest, body);
-        in_part_of_vector(counter, at, end, factor.rest, body);
+        if (factor.rest < factor.main) at = in_whole_vectors(over, at, end, factor.rest, body);
+        in_part_of_vector(over, at, end, factor.rest, body);
     }
     /// As long as `width` steps are left; returns where it stopped.
-    Value* in_whole_vectors(const Expr& counter, Value* begin, Value* end, int width,
+    Value* in_whole_vectors(const Count& over, Value* begin, Value* end, int width,
                             const std::function<void()>& body) {
         return count(begin, end, width,
-                     [&](Value* base) { at_width(counter, base, end, nullptr, width, body); });
+                     [&](Value* base) { at_width(over, base, nullptr, width, body); });
     }
     /// The next steps up to `width`, if there are any, under a mask.
-    void in_part_of_vector(const Expr& counter, Value* at, Value* end, int width,
+    void in_part_of_vector(const Count& over, Value* at, Value* end, int width,
                            const std::function<void()>& body) {
         auto* rest = llvm::BasicBlock::Create(context_, "rest", function_);
         auto* behind = llvm::BasicBlock::Create(context_, "behind", function_);
@@ -627,18 +743,18 @@ class Emitter {
         factor_ = width;
         Value* left = splat(build_.CreateTrunc(build_.CreateSub(end, at), build_.getInt32Ty()));
         Value* mask = build_.CreateICmpULT(lane_numbers32(), left);
-        at_width(counter, at, end, mask, width, body);
+        at_width(over, at, mask, width, body);
         build_.CreateBr(behind);
         build_.SetInsertPoint(behind);
     }
-    void at_width(const Expr& counter, Value* base, Value* end, Value* mask, int width,
+    void at_width(const Count& over, Value* base, Value* mask, int width,
                   const std::function<void()>& body) {
         factor_ = width;
         mask_ = mask;
-        lane_variable_ = counter.node();
+        lane_variable_ = over.variable.node();
         lane_base_ = base;
         variables_[lane_variable_] = build_.CreateAdd(splat(base), lane_numbers());
-        const Inside inside(loops_, lane_variable_, end);
+        const Inside inside(loops_, over);
         body();
         factor_ = 1;
         mask_ = nullptr;
@@ -712,30 +828,51 @@ class Emitter {
     }
 
     void loop_over(const Statement& s, Value* begin, Value* end) {
-        const Expr& counter = s.counts[0].variable;
-        const auto body = [&] {
-            for (const Statement& inner : s.body) statement(inner);
-        };
         if (factor_ == 1 && is_vectorizable(s))
-            return vectorized(counter, begin, end, with_rest(factor_for(s)), body);
+            return in_vectors(s, begin, end, with_rest(factor_for(s)));
         if (factor_ == 1 && codegen::runs_in_tiles(s)) return in_tiles(s, begin, end);
         if (factor_ == 1 && codegen::vectorizes_across(s))
-            return vectorized(counter, begin, end, with_rest(across_factor(s)), body);
+            return in_vectors(s, begin, end, with_rest(across_factor(s)));
+        one_by_one(s, begin, end);
+    }
+    /// A loop that holds loops, vectorised where it would not be: across it and not along them, or
+    /// along them and not across it.
+    void turned(const Statement& s, Value* begin, Value* end) {
+        if (codegen::vectorizes_across(s)) return one_by_one(s, begin, end);
+        const int factor = across_factor(s);
+        in_vectors(s, begin, end, {factor, factor});
+    }
+    void in_vectors(const Statement& s, Value* begin, Value* end, Factor factor) {
+        by_whole_lines(s, factor.main, begin,
+                       [&] { vectorized(s.counts[0], begin, end, factor, [&] { body_of(s); }); });
+    }
+    void one_by_one(const Statement& s, Value* begin, Value* end) {
         count(begin, end, 1, [&](Value* at) {
-            variables_[counter.node()] = at;
-            const Inside inside(loops_, counter.node(), end);
-            body();
+            variables_[s.counts[0].variable.node()] = at;
+            const Inside inside(loops_, s.counts[0]);
+            body_of(s);
         });
         fetched_.clear();
     }
+    void body_of(const Statement& s) {
+        for (const Statement& inner : s.body) statement(inner);
+    }
 
-    /// Some rows at some columns, then at the next columns, then the next rows.
+    /// Some rows at some columns, then at the next columns, then the next rows. Of one row there
+    /// are no tiles, and what is read may lie side by side there.
     void in_tiles(const Statement& s, Value* begin, Value* end) {
+        const auto tiles = [&] {
+            looks_for_neighbours_ = false;
+            tiled(s, begin, end);
+            looks_for_neighbours_ = true;
+        };
+        if (s.counts[0].size.is_constant()) return tiles();
+        Value* is_one = build_.CreateICmpEQ(build_.CreateSub(end, begin), integer(1));
+        either(is_one, [&] { one_by_one(s, begin, end); }, tiles);
+    }
+    void tiled(const Statement& s, Value* begin, Value* end) {
         const Statement& inner = s.body[0];
         Value* columns = index(inner.counts[0].size);
-        const auto smaller = [&](Value* a, Value* b) {
-            return build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-        };
         const auto pieces = [&](Value* of, std::int64_t size) {
             return build_.CreateSDiv(build_.CreateAdd(of, integer(size - 1)), integer(size));
         };
@@ -752,7 +889,7 @@ class Emitter {
                 count(first, last, 1, [&](Value* row) {
                     variables_[s.counts[0].variable.node()] = row;
                     const int one = options_.width / 32;
-                    vectorized(inner.counts[0].variable, from, to, {one, one}, [&] {
+                    vectorized(inner.counts[0], from, to, {one, one}, [&] {
                         for (const Statement& each : inner.body) statement(each);
                     });
                 });
@@ -761,6 +898,13 @@ class Emitter {
     }
 
     // ---- reductions
+
+    /// Lanes behind the last step add nothing. Where only a run knows how many steps there are,
+    /// they are left out: for a few steps they would take most of the time.
+    static bool lanes_are_cut(const Statement& s) {
+        return s.lanes > 1 && !s.counts.back().size.is_constant() &&
+               std::ranges::all_of(s.accumulators, codegen::begins_with_nothing);
+    }
 
     void reduce(const Statement& s) {
         if (factor_ > 1) return reduce_across(s);
@@ -776,6 +920,7 @@ class Emitter {
             rooms.push_back(room);
         }
         reduce_over(s, 0, rooms);
+        Value* used = lanes_are_cut(s) ? index(s.counts.back().size) : nullptr;
         for (std::size_t k = 0; k < rooms.size(); ++k) {
             const Accumulator& a = s.accumulators[k];
             llvm::Type* type = llvm::cast<llvm::AllocaInst>(rooms[k])->getAllocatedType();
@@ -787,9 +932,14 @@ class Emitter {
                     low[static_cast<std::size_t>(i)] = i;
                     high[static_cast<std::size_t>(i)] = i + half;
                 }
-                total = primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                  {build_.CreateShuffleVector(total, low),
-                                   build_.CreateShuffleVector(total, high)});
+                const auto lower = [&] { return build_.CreateShuffleVector(total, low); };
+                const auto both = [&] {
+                    return primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
+                                     {lower(), build_.CreateShuffleVector(total, high)});
+                };
+                total = used == nullptr
+                            ? both()
+                            : one_of(build_.CreateICmpSGT(used, integer(half)), both, lower);
             }
             if (lanes > 1) total = build_.CreateExtractElement(total, std::uint64_t{0});
             values_[s.results[k]] = total;
@@ -803,45 +953,98 @@ class Emitter {
         const auto place = [&](std::size_t k, Value* lane) {
             return build_.CreateGEP(wide(type_of(s.accumulators[k].dtype)), rooms[k], lane);
         };
-        for (const Accumulator& a : s.accumulators) {
-            llvm::Type* type = wide(type_of(a.dtype));
-            rooms.push_back(
-                room_for(llvm::ArrayType::get(type, static_cast<std::uint64_t>(s.lanes))));
-            Value* init = splat(constant(a.init, a.dtype));
-            for (int lane = 0; lane < s.lanes; ++lane)
-                build_.CreateStore(init, place(rooms.size() - 1, integer(lane)));
+        const auto combine = [&](std::size_t k, Value* a, Value* b) {
+            const Accumulator& how = s.accumulators[k];
+            return primitive(op_def(how.combine).primitive, how.dtype, how.dtype, {a, b});
+        };
+        const auto loaded = [&](std::size_t k, Value* lane) {
+            return build_.CreateLoad(wide(type_of(s.accumulators[k].dtype)), place(k, lane));
+        };
+        const bool is_cut = lanes_are_cut(s);
+        Value* used = integer(s.lanes);
+        if (is_cut) {
+            used = smaller(used, index(s.counts.back().size));
+            used = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, used, integer(1));
+        }
+        for (std::size_t k = 0; k < s.accumulators.size(); ++k) {
+            // A loop is emitted several times, and one of them runs at a time.
+            llvm::Type* lane = wide(type_of(s.accumulators[k].dtype));
+            Value*& room = lane_rooms_[{&s, k, lane}];
+            if (room == nullptr)
+                room = room_for(llvm::ArrayType::get(lane, static_cast<std::uint64_t>(s.lanes)));
+            rooms.push_back(room);
+        }
+        const auto begin = [&](Value* lane) {
+            for (std::size_t k = 0; k < rooms.size(); ++k) {
+                const Accumulator& a = s.accumulators[k];
+                build_.CreateStore(splat(constant(a.init, a.dtype)), place(k, lane));
+            }
+        };
+        if (is_cut) {
+            count(integer(0), used, 1, begin);
+        } else {
+            for (int lane = 0; lane < s.lanes; ++lane) begin(integer(lane));
         }
         count_across(s, 0, [&](Value* last) {
             for (const Statement& inner : s.body) statement(inner);
             Value* lane = s.lanes == 1 ? integer(0) : build_.CreateURem(last, integer(s.lanes));
-            for (std::size_t k = 0; k < rooms.size(); ++k) {
-                const Accumulator& a = s.accumulators[k];
-                Value* at = place(k, lane);
-                Value* before = build_.CreateLoad(wide(type_of(a.dtype)), at);
-                build_.CreateStore(primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                             {before, splat(yielded(s, k))}),
-                                   at);
-            }
+            for (std::size_t k = 0; k < rooms.size(); ++k)
+                build_.CreateStore(combine(k, loaded(k, lane), splat(yielded(s, k))),
+                                   place(k, lane));
         });
-        for (std::size_t k = 0; k < rooms.size(); ++k) {
-            const Accumulator& a = s.accumulators[k];
+        // Every so many-th lane from one on, in halves.
+        const auto combined = [&](std::size_t k, Value* first, int every) {
             std::vector<Value*> lanes;
-            for (int lane = 0; lane < s.lanes; ++lane)
-                lanes.push_back(build_.CreateLoad(wide(type_of(a.dtype)), place(k, integer(lane))));
+            for (int lane = 0; lane < s.lanes; lane += every)
+                lanes.push_back(loaded(k, build_.CreateAdd(first, integer(lane))));
             for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
                 for (std::size_t i = 0; i < half; ++i)
-                    lanes[i] = primitive(op_def(a.combine).primitive, a.dtype, a.dtype,
-                                         {lanes[i], lanes[i + half]});
+                    lanes[i] = combine(k, lanes[i], lanes[i + half]);
             }
-            values_[s.results[k]] = lanes[0];
+            return lanes[0];
+        };
+        if (!is_cut) {
+            for (std::size_t k = 0; k < rooms.size(); ++k)
+                values_[s.results[k]] = combined(k, integer(0), 1);
+            return;
         }
+        const auto all_lanes = [&] {
+            const int few = std::min(8, s.lanes);
+            count(integer(0), integer(few), 1, [&](Value* lane) {
+                for (std::size_t k = 0; k < rooms.size(); ++k)
+                    build_.CreateStore(combined(k, lane, few), place(k, lane));
+            });
+            for (int half = few / 2; half > 0; half /= 2) {
+                for (int lane = 0; lane < half; ++lane) {
+                    for (std::size_t k = 0; k < rooms.size(); ++k)
+                        build_.CreateStore(
+                            combine(k, loaded(k, integer(lane)), loaded(k, integer(lane + half))),
+                            place(k, integer(lane)));
+                }
+            }
+        };
+        const auto some_lanes = [&] {
+            Value* left = used;
+            for (int half = s.lanes / 2; half > 0; half /= 2) {
+                count(integer(half), left, 1, [&](Value* upper) {
+                    Value* lower = build_.CreateSub(upper, integer(half));
+                    for (std::size_t k = 0; k < rooms.size(); ++k)
+                        build_.CreateStore(combine(k, loaded(k, lower), loaded(k, upper)),
+                                           place(k, lower));
+                });
+                left = smaller(left, integer(half));
+            }
+        };
+        either(build_.CreateICmpEQ(used, integer(s.lanes)), all_lanes, some_lanes);
+        for (std::size_t k = 0; k < rooms.size(); ++k)
+            values_[s.results[k]] = loaded(k, integer(0));
     }
     void count_across(const Statement& s, std::size_t level,
                       const std::function<void(Value*)>& body) {
         Value* end = index(s.counts[level].size);
         count(integer(0), end, 1, [&](Value* at) {
             variables_[s.counts[level].variable.node()] = at;
-            const Inside inside(loops_, s.counts[level].variable.node(), end);
+            const Inside inside(loops_, s.counts[level]);
             if (level + 1 == s.counts.size()) return body(at);
             count_across(s, level + 1, body);
         });
@@ -862,7 +1065,7 @@ class Emitter {
         }
         count(integer(0), end, 1, [&](Value* at) {
             variables_[counter.node()] = at;
-            const Inside inside(loops_, counter.node(), end);
+            const Inside inside(loops_, s.counts[level]);
             if (!innermost) return reduce_over(s, level + 1, rooms);
             for (const Statement& inner : s.body) statement(inner);
             Value* lane = s.lanes == 1 ? nullptr : build_.CreateURem(at, integer(s.lanes));
@@ -877,7 +1080,7 @@ class Emitter {
     /// All lanes at once, then the lanes that are left. Where only a run knows how many steps there
     /// are, those few are taken in quarters, and quarters that are empty left out.
     void reduce_lanes(const Statement& s, Value* end, std::span<Value* const> rooms) {
-        const Expr& counter = s.counts.back().variable;
+        const Count& over = s.counts.back();
         const auto add_lanes = [&](int first) {
             for (const Statement& inner : s.body) statement(inner);
             for (std::size_t k = 0; k < rooms.size(); ++k) {
@@ -894,13 +1097,13 @@ class Emitter {
             std::any_of(s.accumulators.begin(), s.accumulators.end(),
                         [](const Accumulator& a) { return a.dtype == DType::boolean; });
         if (kernel_.variables.empty() || shared || quarter >= s.lanes) {
-            vectorized(counter, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
+            vectorized(over, integer(0), end, {s.lanes, s.lanes}, [&] { add_lanes(0); });
             return;
         }
-        Value* at = in_whole_vectors(counter, integer(0), end, s.lanes, [&] { add_lanes(0); });
+        Value* at = in_whole_vectors(over, integer(0), end, s.lanes, [&] { add_lanes(0); });
         for (int first = 0; first < s.lanes; first += quarter) {
             Value* from = build_.CreateAdd(at, integer(first));
-            in_part_of_vector(counter, from, end, quarter, [&] { add_lanes(first); });
+            in_part_of_vector(over, from, end, quarter, [&] { add_lanes(first); });
         }
     }
 
@@ -1346,8 +1549,13 @@ class Emitter {
     const symbolic::Node* lane_variable_ = nullptr;  // counts the lanes
     Value* lane_base_ = nullptr;                     // its value in the first
     bool streamed_ = false;
-    std::vector<std::size_t> large_;  // buffers that are large wherever this function runs
-    std::vector<Loop> loops_;         // around this, outer first
+    bool looks_for_neighbours_ = true;
+    std::optional<Statement> flat_;  // the phase's loop, where those inside have one step
+    // Where reductions side by side keep their lanes.
+    std::map<std::tuple<const Statement*, std::size_t, llvm::Type*>, Value*> lane_rooms_;
+    std::set<const Statement*> whole_lines_;  // stores that begin on cache lines, here
+    std::vector<std::size_t> large_;          // buffers that are large wherever this function runs
+    std::vector<Count> loops_;                // around this, outer first
     std::set<std::pair<std::size_t, const symbolic::Node*>> fetched_;  // what this row has read
 };
 

@@ -12,8 +12,8 @@ struct EmitOptions {
     bool has_scale = false;  // vscalefps
 };
 
-/// The kernel as functions phase0, phase1, ... of a module, and phase0_large, ... of those phases
-/// whose outputs only some runs write past the cache.
+/// The kernel as functions phase0, phase1, ... of a module, and other forms of phases that some
+/// runs take.
 void emit(const codegen::Kernel& kernel, const EmitOptions& options, llvm::Module& module);
 
 }  // namespace lazuli::jit

@@ -34,42 +34,44 @@ class Planned {
    public:
     Planned(const Program& program, const plan::Context& context)
         : context_(context), all_(program, context.device) {
+        for (const Dim variable : program.variables()) names_.push_back(variable.str());
         if (why_not().empty()) plans_made.fetch_add(1, std::memory_order_relaxed);
     }
 
     /// Called by one thread at a time.
-    std::shared_ptr<const plan::Plan> at(const Values& values, Finding& finding) {
+    std::shared_ptr<const plan::Plan> at(std::span<const std::int64_t> sizes, Finding& finding) {
         for (auto it = bound_.begin(); it != bound_.end(); ++it) {
-            if (!same_sizes(it->first, values)) continue;
+            if (!std::ranges::equal(it->first, sizes)) continue;
             bound_.splice(bound_.begin(), bound_, it);
             finding.found = true;
             return to_run(it->second);
         }
         finding.is_bound = why_not().empty();
-        std::shared_ptr<const plan::Plan> made = make(values);
-        bound_.emplace_front(values, made);
+        std::shared_ptr<const plan::Plan> made = make(named(sizes));
+        bound_.emplace_front(std::vector(sizes.begin(), sizes.end()), made);
         if (bound_.size() > kMostBound) bound_.pop_back();
         return made;
     }
     /// The same; it is not kept.
     std::shared_ptr<const plan::Plan> peek(const Values& values) const {
         for (const auto& [known, plan] : bound_) {
-            if (same_sizes(known, values)) return plan;
+            if (std::ranges::equal(known, values, {}, {}, &SizeBinding::second)) return plan;
         }
         return make(values);
     }
 
     std::vector<Values> bindings() const {
         std::vector<Values> out;
-        for (const auto& [values, plan] : bound_) out.push_back(values);
+        for (const auto& [sizes, plan] : bound_) out.push_back(named(sizes));
         return out;
     }
     const std::string& why_not() const { return all_.why_not(); }
 
    private:
-    /// Of the same variables, in the same order.
-    static bool same_sizes(const Values& a, const Values& b) {
-        return std::ranges::equal(a, b, {}, &SizeBinding::second, &SizeBinding::second);
+    Values named(std::span<const std::int64_t> sizes) const {
+        Values out;
+        for (std::size_t i = 0; i < names_.size(); ++i) out.emplace_back(names_[i], sizes[i]);
+        return out;
     }
 
     // A plan that is bound again costs some ten microseconds a kernel.
@@ -91,7 +93,9 @@ class Planned {
 
     const plan::Context context_;
     const ForAllSizes all_;
-    std::list<std::pair<Values, std::shared_ptr<const plan::Plan>>> bound_;  // last used first
+    std::vector<std::string> names_;  // of the variables
+    using Bound = std::pair<std::vector<std::int64_t>, std::shared_ptr<const plan::Plan>>;
+    std::list<Bound> bound_;  // by the variables' values, last used first
 };
 
 /// `, here b = 8, t = 100`.
@@ -106,12 +110,11 @@ class OpenPlan final : public ir::OpenProgram {
    public:
     OpenPlan(const Program& program, Device device) : program_(program), device_(device) {}
 
-    std::vector<Binding> run(std::span<const SizeBinding> values,
-                             std::span<ir::Node* const> operands,
-                             std::span<const std::size_t> unneeded) override {
+    std::vector<Result> run(std::span<const std::int64_t> sizes,
+                            std::span<ir::Node* const> operands,
+                            std::span<const std::size_t> unneeded) override {
         Finding finding;
-        const std::shared_ptr<const plan::Plan> plan =
-            find({values.begin(), values.end()}, finding);
+        const std::shared_ptr<const plan::Plan> plan = find(sizes, finding);
         const bool at_home = plan->device == device_;
         std::vector<Binding> bindings;
         bindings.reserve(operands.size());
@@ -128,12 +131,13 @@ class OpenPlan final : public ir::OpenProgram {
         std::vector<BufferPtr> buffers =
             is_inspecting() ? run_inspected(plan->program, plan->device, bindings, {})
                             : computed(*plan, finding, bindings, given_away);
-        std::vector<Binding> out;
+        std::vector<Result> out;
+        out.reserve(buffers.size());
         for (std::size_t i = 0; i < buffers.size(); ++i) {
             const TensorSpec spec = plan->program.spec(plan->program.results()[i].value);
             Binding value{std::move(buffers[i]), 0, ir::dense_byte_strides(spec), true};
             if (!at_home) value.buffer = copied(value, spec, device_);
-            out.push_back(std::move(value));
+            out.push_back({std::move(value), spec});
         }
         return out;
     }
@@ -183,9 +187,9 @@ class OpenPlan final : public ir::OpenProgram {
         }
     }
 
-    std::shared_ptr<const plan::Plan> find(const Values& values, Finding& finding) {
+    std::shared_ptr<const plan::Plan> find(std::span<const std::int64_t> sizes, Finding& finding) {
         const std::scoped_lock lock(mutex_);
-        return planned().at(values, finding);
+        return planned().at(sizes, finding);
     }
 
     /// By the policies and passes that hold on this thread.

@@ -148,7 +148,8 @@ std::vector<Way> ways() {
 }
 
 constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {
-    {1, 1}, {1, 5}, {2, 1}, {3, 4}, {4, 16}, {5, 33}, {7, 100}, {64, 500}, {17, 257}};
+    {1, 1},    {1, 5},    {2, 1},   {3, 4},  {4, 16}, {5, 33},  {7, 100},
+    {64, 500}, {17, 257}, {1, 500}, {64, 1}, {64, 3}, {3, 400}, {40, 12}};
 
 TEST_P(Functions, GiveTheBitsOfTheNumbers) {
     const bool compiles = std::string_view(GetParam()) == "cpu";

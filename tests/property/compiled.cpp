@@ -43,7 +43,7 @@ void run(const cpu::Compiled& compiled, std::span<void* const> buffers, bool& fa
     std::int64_t values[64] = {};
     std::int64_t status[3] = {};
     for (std::size_t i = 0; i < compiled.code()->phases(); ++i) {
-        const LazuliPhase phase = compiled.code()->phase(i, false);
+        const LazuliPhase phase = compiled.code()->phase(i, codegen::Form::usual);
         // In two pieces, as two threads would, at some place on a cache line.
         const std::int64_t steps = compiled.only_extents().parts[i].steps;
         const std::int64_t middle = steps > 128 ? steps / 128 * 64 : steps / 2;

@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
+#include <set>
 
 #include "backend/cpu/contraction.h"
+#include "base/env.h"
 #include "codegen/collapse.h"
 #include "codegen/kernel.h"
 #include "codegen/phases.h"
@@ -324,9 +327,10 @@ class Memory {
     std::vector<Bytes> bytes;
 };
 
-/// What a run by code leaves, each phase in pieces of any length.
+/// What a run by code leaves, each phase in pieces of any length. `form` is one that serves at any
+/// sizes, or none: the one that serves best.
 std::vector<Bytes> in_pieces(const cpu::Compiled& compiled, const Sizes& sizes, Memory memory,
-                             std::int64_t piece) {
+                             std::int64_t piece, std::optional<codegen::Form> form) {
     const cpu::Extents extents = compiled.extents().at(sizes);
     std::vector<void*> buffers = memory.addresses();
     std::vector<Bytes> scratch;
@@ -339,8 +343,8 @@ std::vector<Bytes> in_pieces(const cpu::Compiled& compiled, const Sizes& sizes, 
     for (std::size_t i = 0; i < extents.parts.size(); ++i) {
         const std::int64_t steps = extents.parts[i].steps;
         for (std::int64_t at = 0; at < steps; at += piece)
-            compiled.code()->phase(i, false)(buffers.data(), at, std::min(at + piece, steps),
-                                             values, status);
+            compiled.code()->phase(i, form.value_or(extents.parts[i].form))(
+                buffers.data(), at, std::min(at + piece, steps), values, status);
     }
     EXPECT_EQ(status[0], 0);
     return memory.bytes;
@@ -385,8 +389,17 @@ class Serving {
         cpu::launch(runnable_, launched.addresses(), cpu::extents_at(runnable_, sizes));
         expect_same(launched.bytes, "launched");
         if (runnable_.compiled != nullptr) {
-            for (const std::int64_t piece : {1, 37, 64, 100'000})
-                expect_same(in_pieces(*runnable_.compiled, sizes, start, piece), "in pieces");
+            for (const std::int64_t piece : {1, 37, 64, 100'000}) {
+                using codegen::Form;
+                const auto run = [&](std::optional<Form> form) {
+                    return in_pieces(*runnable_.compiled, sizes, start, piece, form);
+                };
+                expect_same(run(Form::usual), "in pieces");
+                expect_same(run(Form::turned), "in pieces, turned");
+                expect_same(run(std::nullopt), "in pieces of the best form");
+            }
+            for (const auto& part : runnable_.compiled->extents().at(sizes).parts)
+                forms.insert(part.form);
         }
         EXPECT_EQ(cpu::codes_made(), before);
         ++bindings;
@@ -400,6 +413,7 @@ class Serving {
 
     std::size_t codes = 0;
     int bindings = 0;
+    std::set<codegen::Form> forms;  // that served
 
    private:
     std::shared_ptr<const codegen::Kernel> kernel_;
@@ -411,6 +425,7 @@ TEST(Compiled, OneKernelServesAllSizes) {
     std::size_t kernels = 0;
     std::size_t codes = 0;
     int bindings = 0;
+    std::set<codegen::Form> forms;
     const std::int64_t all[] = {1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 100, 1000, 4097};
     const auto serve = [&](const char* text, bool collapsed, bool has_two) {
         codegen::Kernel kernel = codegen::Kernel::parse(text);
@@ -437,6 +452,7 @@ TEST(Compiled, OneKernelServesAllSizes) {
         ++kernels;
         codes += serving.codes;
         bindings += serving.bindings;
+        forms.merge(serving.forms);
     };
     for (const char* text : kOneSize) serve(text, false, false);
     for (const char* text : kTwoSizes) {
@@ -445,6 +461,10 @@ TEST(Compiled, OneKernelServesAllSizes) {
     }
     set_quick_start(true);
     EXPECT_LE(codes, kernels) << "a kernel was compiled more than once";
+#ifdef LAZULI_HAS_JIT
+    using codegen::Form;
+    EXPECT_EQ(forms, (std::set{Form::usual, Form::turned, Form::flat}));
+#endif
     fmt::print("variables: {} kernels, compiled {} times, at {} bindings of sizes\n", kernels,
                codes, bindings);
 }
@@ -481,6 +501,49 @@ constexpr const char* kLarge[] = {
     }
   }
 })",
+    // Each row twice, the second time with what the first gave; elements of two sizes.
+    R"(kernel less_sum(in0: f32[n*t], out0: f32[n*t] out, out1: bf16[n*t] out) where 1 <= n <= 1000000, 1 <= t <= 5000 {
+  parallel i < n {
+    %1 = reduce r < t lanes 64 (add f64 from 0.0) {
+      %0 = load in0[t*i + r] : f32
+      yield %0
+    }
+    %2 = cast(%1) : f32
+    serial k < t {
+      %3 = load in0[t*i + k] : f32
+      %4 = sub(%3, %2) : f32
+      store out0[t*i + k] = %4
+      %5 = cast(%4) : bf16
+      store out1[t*i + k] = %5
+    }
+  }
+})",
+    // Side by side along what is written, in rows further in.
+    R"(kernel less_sum_of_columns(in0: f32[n*t], out0: f32[n*t] out) where 1 <= n <= 5000, 1 <= t <= 1000000 {
+  parallel i < t {
+    %1 = reduce r < n lanes 64 (add f64 from 0.0) {
+      %0 = load in0[t*r + i] : f32
+      yield %0
+    }
+    %2 = cast(%1) : f32
+    serial k < n {
+      %3 = load in0[t*k + i] : f32
+      %4 = sub(%3, %2) : f32
+      store out0[t*k + i] = %4
+    }
+  }
+})",
+    // Only what is read is large.
+    R"(kernel columns(in0: f32[n*t], out0: f32[t] out) where 1 <= n <= 5000, 1 <= t <= 100000 {
+  parallel i < t {
+    %1 = reduce r < n lanes 64 (add f64 from 0.0) {
+      %0 = load in0[t*r + i] : f32
+      yield %0
+    }
+    %2 = cast(%1) : f32
+    store out0[i] = %2
+  }
+})",
 };
 
 TEST(Compiled, LargeOutputsGoPastTheCacheWhateverTheirSize) {
@@ -493,11 +556,17 @@ TEST(Compiled, LargeOutputsGoPastTheCacheWhateverTheirSize) {
         bool large;
     };
     const Case cases[] = {
-        {kLarge[0], {4'194'303}, false}, {kLarge[0], {4'194'304}, true},
-        {kLarge[0], {4'194'305}, true},  {kLarge[0], {5'000'011}, true},
-        {kLarge[1], {43'690}, false},    {kLarge[1], {43'700}, true},
-        {kLarge[1], {50'001}, true},     {kLarge[2], {60'000, 77}, true},
-        {kLarge[2], {60'001, 96}, true},
+        {kLarge[0], {4'194'303}, false},    {kLarge[0], {4'194'304}, true},
+        {kLarge[0], {4'194'305}, true},     {kLarge[0], {5'000'011}, true},
+        {kLarge[1], {43'690}, false},       {kLarge[1], {43'700}, true},
+        {kLarge[1], {50'001}, true},        {kLarge[2], {60'000, 77}, true},
+        {kLarge[2], {60'001, 96}, true},    {kLarge[2], {100'000, 50}, true},
+        {kLarge[3], {4'001, 2112}, true},   {kLarge[3], {4'001, 2111}, true},
+        {kLarge[3], {300'001, 32}, true},   {kLarge[3], {4'000, 2048}, false},
+        {kLarge[4], {2'050, 2112}, true},   {kLarge[4], {2'050, 2111}, true},
+        {kLarge[4], {40, 110'001}, true},   {kLarge[4], {5, 999'999}, true},
+        {kLarge[5], {2'050, 2112}, true},   {kLarge[5], {4'999, 1'000}, true},
+        {kLarge[5], {1'000, 1'000}, false},
     };
     set_quick_start(false);
     for (const auto& [text, sizes, large] : cases) {
@@ -508,7 +577,7 @@ TEST(Compiled, LargeOutputsGoPastTheCacheWhateverTheirSize) {
         const cpu::Runnable one{kernel, cpu::code_of(*kernel), {}};
         const cpu::Runnable other{fixed, cpu::code_of(*fixed), {}};
         const cpu::Extents extents = cpu::extents_at(one, sizes);
-        EXPECT_EQ(extents.parts[0].large, large);
+        EXPECT_EQ(extents.parts[0].form == codegen::Form::large, large);
         Random random(5);
         std::vector<BufferPtr> memory[2];
         std::vector<void*> addresses[2];
@@ -520,17 +589,50 @@ TEST(Compiled, LargeOutputsGoPastTheCacheWhateverTheirSize) {
                 std::memcpy(addresses[way].back(), start.data(), start.size());
             }
         }
+        const auto expect_same = [&] {
+            for (std::size_t i = 0; i < fixed->buffers.size(); ++i) {
+                const auto elements =
+                    static_cast<std::size_t>(fixed->buffers[i].elements.constant().value());
+                EXPECT_EQ(std::memcmp(addresses[0][i], addresses[1][i],
+                                      elements * size_of(fixed->buffers[i].dtype)),
+                          0);
+            }
+        };
         cpu::launch(one, addresses[0], extents);
         cpu::launch(other, addresses[1]);
+        expect_same();
+        // In pieces that begin anywhere.
         for (std::size_t i = 0; i < fixed->buffers.size(); ++i) {
-            const auto elements =
-                static_cast<std::size_t>(fixed->buffers[i].elements.constant().value());
-            EXPECT_EQ(std::memcmp(addresses[0][i], addresses[1][i],
-                                  elements * size_of(fixed->buffers[i].dtype)),
-                      0);
+            if (fixed->buffers[i].written)
+                std::memset(addresses[0][i], 0xee, memory[0][i]->bytes());
         }
+        Sizes own = sizes;
+        addresses[0].push_back(own.data());
+        std::int64_t status[3] = {};
+        const std::int64_t steps = extents.parts[0].steps;
+        const std::int64_t piece = std::max<std::int64_t>(37, steps / 100);
+        for (std::int64_t at = 0; at < steps; at += piece)
+            one.code()->phase(0, codegen::Form::large)(
+                addresses[0].data(), at, std::min(at + piece, steps), nullptr, status);
+        expect_same();
     }
     set_quick_start(true);
+}
+
+TEST(Compiled, LargeBuffersAreReadAheadAndWrittenPastTheCache) {
+#ifndef LAZULI_HAS_JIT
+    GTEST_SKIP() << "built without a compiler of kernels";
+#endif
+    for (const char* text : kLarge) {
+        const codegen::Kernel kernel = codegen::Kernel::parse(text);
+        const std::string assembly = cpu::assembly_of(kernel);
+        EXPECT_NE(assembly.find("prefetch"), std::string::npos) << kernel.name;
+        const bool writes = kernel.name != "columns";
+        // Two short registers are half a line.
+        if (env::integer(env::Var::vector_width) == 128 && kernel.name == "less_sum_of_columns")
+            continue;
+        EXPECT_EQ(assembly.find("movnt") != std::string::npos, writes) << kernel.name;
+    }
 }
 
 TEST(Compiled, SizesOutOfBoundsAreRefused) {

@@ -18,11 +18,14 @@ namespace lazuli::cpu {
 
 Code::Code(std::span<const char> object, std::size_t phases) : object_(object) {
     for (std::size_t i = 0; i < phases; ++i) {
-        void* usual = object_.find(fmt::format("phase{}", i));
-        if (usual == nullptr) throw ArgumentError("an object file without its functions");
-        void* of_large = object_.find(fmt::format("phase{}_large", i));
-        phases_.push_back(
-            {reinterpret_cast<LazuliPhase>(usual), reinterpret_cast<LazuliPhase>(of_large)});
+        auto& forms = phases_.emplace_back();
+        for (const codegen::Form form : codegen::kForms) {
+            void* found = object_.find(codegen::function_name(i, form));
+            if (found == nullptr && form == codegen::Form::usual)
+                throw ArgumentError("an object file without its functions");
+            forms[static_cast<std::size_t>(form)] =
+                found != nullptr ? reinterpret_cast<LazuliPhase>(found) : forms[0];
+        }
     }
 }
 

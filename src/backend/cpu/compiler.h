@@ -3,6 +3,7 @@
 // Kernels as machine code. Equal kernels are compiled once, and freed with the last plan that has
 // them. A small kernel need not wait: it is interpreted until its code is there.
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "backend/cpu/extents.h"
 #include "backend/cpu/object.h"
 #include "codegen/kernel.h"
+#include "codegen/phases.h"
 #include "jit/compile.h"
 
 namespace lazuli::cpu {
@@ -22,20 +24,15 @@ class Code {
     /// The functions of that many phases.
     Code(std::span<const char> object, std::size_t phases);
     std::size_t phases() const { return phases_.size(); }
-    /// A phase, for a run in which what it writes is large or one in which it may not be.
-    LazuliPhase phase(std::size_t number, bool large) const {
-        const auto& [usual, of_large] = phases_[number];
-        return large && of_large != nullptr ? of_large : usual;
+    /// A phase in a form; in the usual one where it has no other.
+    LazuliPhase phase(std::size_t number, codegen::Form form) const {
+        return phases_[number][static_cast<std::size_t>(form)];
     }
     std::size_t bytes() const { return object_.bytes(); }
 
    private:
     Object object_;
-    struct Functions {
-        LazuliPhase usual;
-        LazuliPhase of_large;  // null where it is the same
-    };
-    std::vector<Functions> phases_;
+    std::vector<std::array<LazuliPhase, std::size(codegen::kForms)>> phases_;
 };
 
 /// A kernel and its code, as soon as that is there.

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/narrow.h"
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/backend.h"
 #include "lazuli/error.h"
@@ -121,7 +122,7 @@ void launch(const Runnable& runnable, std::span<void* const> given, const Extent
         std::atomic_flag told = ATOMIC_FLAG_INIT;
     } call{.phase = nullptr, .buffers = buffers.data(), .values = {}};
     for (std::size_t i = 0; i < extents.parts.size(); ++i) {
-        call.phase = code->phase(i, extents.parts[i].large);
+        call.phase = code->phase(i, extents.parts[i].form);
         runtime::share_out(
             extents.parts[i].steps, extents.parts[i].grain,
             [](void* data, std::int64_t begin, std::int64_t end) {
@@ -278,7 +279,7 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
                  if (epilogue_buffers.empty()) return;
                  std::array<std::int64_t, codegen::kPassedValues> values{};
                  std::array<std::int64_t, 3> status{};
-                 epilogue_->code()->phase(0, false)(
+                 epilogue_->code()->phase(0, codegen::Form::usual)(
                      epilogue_buffers.data(), (batch * m + first) * steps_a_row_,
                      (batch * m + behind) * steps_a_row_, values.data(), status.data());
                  if (status[0] != 0) throw_bad_index(status);

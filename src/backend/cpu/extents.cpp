@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "codegen/flatten.h"
+#include "codegen/lines.h"
 #include "codegen/phases.h"
 #include "lazuli/error.h"
 
@@ -13,6 +15,14 @@ namespace {
 
 // Below this a second thread costs more than it brings; above, pieces are about as long as this.
 constexpr double kPieceCycles = 50'000;
+// What a loop takes beside its steps.
+constexpr double kLoopCycles = 20;
+
+// Across a loop, elements of the loops inside lie apart and are read one by one: up to so many
+// steps of those that is faster than vectors which are mostly empty, and up to codegen::kShortSteps
+// where much is computed of what is read, about so many cycles an element.
+constexpr std::int64_t kFewSteps = 5;
+constexpr double kMuchWork = 2;
 
 }  // namespace
 
@@ -27,6 +37,8 @@ ExtentTable::ExtentTable(const codegen::Kernel& kernel)
         const codegen::Statement& loop = kernel.body[phase.first];
         part.across = codegen::vectorizes_across(loop);
         part.tiles = codegen::runs_in_tiles(loop);
+        part.may_be_turned = codegen::may_be_turned(kernel, phase);
+        part.may_be_flat = !kernel.variables.empty() && codegen::flattened(loop, 0).has_value();
         part.steps = table_.add(loop.counts[0].size);
         for (const std::size_t i : codegen::may_be_large(kernel, phase))
             part.large.push_back(memory_of(kernel.buffers[i]));
@@ -60,7 +72,7 @@ void ExtentTable::add(const codegen::Kernel& kernel, const codegen::Block& block
             case StatementKind::parallel:
             case StatementKind::serial:
             case StatementKind::reduce: {
-                part.work[body].cycles += 20;
+                part.work[body].cycles += kLoopCycles;
                 Body inside{body, {}};
                 for (const codegen::Count& c : s.counts)
                     inside.counts.push_back(add(kernel, c.size));
@@ -80,6 +92,33 @@ void ExtentTable::add(const codegen::Kernel& kernel, const codegen::Block& block
     }
 }
 
+codegen::Form ExtentTable::form_of(const Part& part, std::span<const std::int64_t> results) {
+    using codegen::Form;
+    std::int64_t longest = 0;  // of the loops inside
+    bool is_flat = part.may_be_flat;
+    for (const Body& body : part.work) {
+        for (const std::size_t count : body.counts) {
+            longest = std::max(longest, results[count]);
+            is_flat = is_flat && results[count] == 1;
+        }
+    }
+    const std::int64_t steps = results[part.steps];
+    if (is_flat) return Form::flat;
+    const auto is_short = [&] {
+        if (part.across) return steps == 1;
+        double work = 0;
+        for (std::size_t i = 1; i < part.work.size(); ++i) work += part.work[i].cycles;
+        const bool many = part.tiles || work >= kMuchWork;
+        return longest <= (many ? codegen::kShortSteps : kFewSteps) &&
+               steps >= codegen::kShortSteps;
+    };
+    if (part.may_be_turned && is_short()) return Form::turned;
+    const bool is_large = std::all_of(part.large.begin(), part.large.end(), [&](const Memory& m) {
+        return results[m.elements] >= codegen::kStreamBytes / m.size;
+    });
+    return !part.large.empty() && is_large ? Form::large : Form::usual;
+}
+
 Extents::Part ExtentTable::evaluated(const Part& part,
                                      std::span<const std::int64_t> results) const {
     if (!part.parallel) return {};
@@ -92,19 +131,19 @@ Extents::Part ExtentTable::evaluated(const Part& part,
             times[i] *= static_cast<double>(std::max<std::int64_t>(1, results[count]));
         cycles += times[i] * body.cycles;
     }
+    const codegen::Form form = form_of(part, results);
+    if (form == codegen::Form::flat)  // there are no loops inside
+        cycles -= kLoopCycles * static_cast<double>(part.work.size() - 1);
     const std::int64_t steps = std::max<std::int64_t>(0, results[part.steps]);
     auto grain = static_cast<std::int64_t>(kPieceCycles / std::max(0.01, cycles));
     // Not so many pieces that handing them out shows, and whole cache lines each.
     grain = std::max<std::int64_t>({grain, steps / 256, 1});
-    if (part.across) grain = std::max<std::int64_t>(grain, 64);
+    const bool turned = form == codegen::Form::turned;
+    if (part.across != turned || form == codegen::Form::flat)
+        grain = std::max<std::int64_t>(grain, 64);
     if (part.tiles) grain = std::max(grain, codegen::kTileRows);
     if (grain > 64) grain = grain / 64 * 64;
-    // Pieces that begin on a cache line wherever the whole does.
-    const bool large = !part.large.empty() && grain % 64 == 0 &&
-                       std::all_of(part.large.begin(), part.large.end(), [&](const Memory& m) {
-                           return results[m.elements] >= codegen::kStreamBytes / m.size;
-                       });
-    return {steps, grain, large};
+    return {steps, grain, form};
 }
 
 Extents ExtentTable::at(std::span<const std::int64_t> sizes) const {

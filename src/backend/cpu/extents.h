@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
+#include "codegen/phases.h"
 #include "codegen/sizes.h"
 
 namespace lazuli::cpu {
@@ -18,7 +19,7 @@ struct Extents {
     struct Part {
         std::int64_t steps = 1;
         std::int64_t grain = 1;  // steps that a thread takes at once
-        bool large = false;      // what it writes goes past the cache, whole lines at a time
+        codegen::Form form = codegen::Form::usual;
     };
     std::vector<std::int64_t> sizes;          // the values of the kernel's variables
     std::vector<Part> parts;                  // one a phase
@@ -51,6 +52,8 @@ class ExtentTable {
         bool parallel = false;
         bool across = false;
         bool tiles = false;
+        bool may_be_turned = false;
+        bool may_be_flat = false;
         std::size_t steps = 0;        // a result of the table
         std::vector<Memory> large{};  // what must be large for code that is made for that
         std::vector<Body> work{};     // of one step; the first is the loop's own body
@@ -60,6 +63,8 @@ class ExtentTable {
     void add(const codegen::Kernel& kernel, const codegen::Block& block, std::size_t body,
              Part& part);
     Memory memory_of(const codegen::KernelBuffer& buffer);
+    /// Which code serves it best.
+    static codegen::Form form_of(const Part& part, std::span<const std::int64_t> results);
     Extents::Part evaluated(const Part& part, std::span<const std::int64_t> results) const;
 
     struct Variable {
