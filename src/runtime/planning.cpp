@@ -60,9 +60,9 @@ std::string_view reason(Miss why) {
     __builtin_unreachable();
 }
 
-std::string text_of(const Finding& finding) {
+std::string_view why_not_found(const Finding& finding) {
     if (finding.is_bound) return "bound to these sizes";
-    return finding.found ? "found" : fmt::format("made ({})", reason(finding.why));
+    return finding.found ? "" : reason(finding.why);
 }
 
 std::shared_ptr<plan::Plan> make_plan(const Program& program, Device device) {

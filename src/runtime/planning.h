@@ -32,8 +32,8 @@ plan::Cache::Found peek_plan(const ir::Capture& captured, Device device);
 
 /// Why there was no plan, in words.
 std::string_view reason(Miss why);
-/// How a plan was come by, in words.
-std::string text_of(const Finding& finding);
+/// Why a plan was not found, in words; empty where it was.
+std::string_view why_not_found(const Finding& finding);
 
 CacheStats plan_cache_stats();
 void clear_plans();

@@ -91,7 +91,7 @@ void write_plan(const std::string& folder, const plan::Plan& plan, const runtime
     write_file(path("plan.json"), Json{{"hash", fmt::format("{:016x}", plan.hash)},
                                        {"device", plan.device.name()},
                                        {"made", !finding.found},
-                                       {"why", finding.found ? "" : runtime::text_of(finding)},
+                                       {"why", std::string(runtime::why_not_found(finding))},
                                        {"planning_us", finding.microseconds},
                                        {"operations", plan.expanded.size()},
                                        {"memory",

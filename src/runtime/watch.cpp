@@ -98,12 +98,14 @@ Execution::~Execution() {
                         .kernel_seconds = seconds_,
                         .error = error_});
     if (level() < 1) return;
+    const std::string_view why = why_not_found(finding_);
     using ir::bytes_text;
     fmt::print(stderr,
                "lazuli: plan {:016x} {} on {}: {} operations in {} kernels, {} to compute in (at "
                "least {}, unplanned {}); found or made in {:.0f} us, ran {:.0f} us\n",
-               plan_.hash, text_of(finding_), plan_.device.name(), plan_.expanded.size(),
-               info_.kernels.size(), bytes_text(info_.arena_bytes), bytes_text(info_.alive_bytes),
+               plan_.hash, why.empty() ? "found" : fmt::format("made ({})", why),
+               plan_.device.name(), plan_.expanded.size(), info_.kernels.size(),
+               bytes_text(info_.arena_bytes), bytes_text(info_.alive_bytes),
                bytes_text(info_.unplanned_bytes), finding_.microseconds, 1e6 * seconds);
     for (std::size_t i = 0; i < seconds_.size() && level() >= 2; ++i) {
         if (seconds_[i] >= 0) print_kernel(backend_of(plan_.device), info_.kernels[i], seconds_[i]);
