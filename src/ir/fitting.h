@@ -24,6 +24,7 @@ class Fitting {
     explicit Fitting(std::size_t recordings) : bindings_(recordings) {}
 
     void add_variable(Dim variable, const NumberValues& values);
+    /// None where one of them leaves 64 bits.
     const NumberValues& values_of(Dim size);
 
     /// A size that is near, or a variable: itself, times something, times another one, or with
@@ -41,10 +42,19 @@ class Fitting {
     bool took_quotient() { return std::exchange(took_quotient_, false); }
 
    private:
-    std::optional<Dim> multiple(const NumberValues& values, Dim base);
-    std::optional<Dim> shifted_multiple(const NumberValues& values, Dim base);
-    std::optional<Dim> quotient(const NumberValues& values, Dim base);
-    std::vector<Dim> bases(std::span<const Dim> near) const;
+    /// A size, or a product of some. It is made when it is needed: expressions are kept for ever.
+    struct Term {
+        std::vector<Dim> factors;
+        NumberValues values;
+        Dim size() const;
+    };
+    std::vector<Term> terms(std::span<const Dim> near);
+    static std::vector<Term> products(std::span<const Term> left, std::span<const Term> right);
+
+    static std::optional<Dim> multiple(const NumberValues& values, const Term& term);
+    static std::optional<Dim> shifted(const NumberValues& values, const Term& term);
+    static std::optional<Dim> shifted_multiple(const NumberValues& values, const Term& term);
+    std::optional<Dim> quotient(const NumberValues& values, const Term& term);
 
     std::vector<Dim> variables_;
     std::vector<std::vector<SizeBinding>> bindings_;

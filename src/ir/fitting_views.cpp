@@ -12,11 +12,14 @@ ViewFitting::ViewFitting(Fitting& fitting, const Shape& operand)
     for (std::size_t a = axes_.size(); a-- > 0;) {
         axes_[a] = {stride, operand.dim(static_cast<int>(a))};
         stride = stride * axes_[a].size;
+        has_values_ = has_values_ && !fitting.values_of(axes_[a].stride).empty() &&
+                      !fitting.values_of(axes_[a].size).empty();
     }
 }
 
 std::optional<std::vector<Dim>> ViewFitting::starts(NumberValues offsets,
                                                     std::int64_t most_from_end) {
+    if (!has_values_) return std::nullopt;
     std::vector<Dim> out;
     for (const Axis& axis : axes_) {
         NumberValues from_begin;
@@ -40,10 +43,12 @@ std::optional<std::vector<Dim>> ViewFitting::starts(NumberValues offsets,
 }
 
 std::int64_t ViewFitting::step_along(const Axis& axis, const NumberValues& strides) {
+    if (!has_values_) return 0;
     const NumberValues& of = fitting_.values_of(axis.stride);
     const std::int64_t step = of[0] == 0 ? 0 : strides[0] / of[0];
     for (std::size_t i = 0; i < of.size(); ++i) {
-        if (of[i] * step != strides[i]) return 0;
+        std::int64_t product = 0;
+        if (__builtin_mul_overflow(of[i], step, &product) || product != strides[i]) return 0;
     }
     return step;
 }
@@ -93,14 +98,17 @@ Dim ViewFitting::known_part(NumberValues offsets, std::span<const Dim> sizes,
                             std::span<const Dim> strides) {
     Dim out = 0;
     const auto add = [&](Dim known) {
+        const NumberValues& values = fitting_.values_of(known);
+        if (values.empty()) return;
         out = out + known;
-        for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] -= fitting_.values_of(known)[i];
+        for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] -= values[i];
     };
     std::vector<Dim> steps;
     for (std::size_t i = 0; i < strides.size(); ++i) {
         const bool is_backwards = strides[i].bounds().high < 0;
         if (is_backwards) add((sizes[i] - 1) * strides[i] * -1);
-        steps.push_back(is_backwards ? strides[i] * -1 : strides[i]);
+        const Dim step = is_backwards ? strides[i] * -1 : strides[i];
+        if (!fitting_.values_of(step).empty()) steps.push_back(step);
     }
     std::ranges::sort(
         steps, [&](Dim a, Dim b) { return fitting_.values_of(a)[0] > fitting_.values_of(b)[0]; });
@@ -122,12 +130,14 @@ std::optional<Dim> ViewFitting::offset(const NumberValues& offsets, std::span<co
     std::optional<Dim> out = is_first ? begin(offsets, 1) : std::nullopt;
     if (out) return out;
     const Dim known = known_part(offsets, sizes, strides);
-    if (fitting_.values_of(known) == offsets) return known;
+    const NumberValues& parts = fitting_.values_of(known);
+    if (parts.empty()) return std::nullopt;
+    if (parts == offsets) return known;
     out = fitting_.simply(offsets, near);
     if (!out && is_first) out = begin(offsets, std::numeric_limits<std::int64_t>::max());
     if (out) return out;
     NumberValues rest = offsets;
-    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= fitting_.values_of(known)[i];
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= parts[i];
     out = fitting_.anyhow(rest, near);
     return out ? std::optional(*out + known) : std::nullopt;
 }

@@ -45,6 +45,7 @@ class ViewFitting {
 
     Fitting& fitting_;
     std::vector<Axis> axes_;
+    bool has_values_ = true;  // all strides and sizes do, within 64 bits
 };
 
 }  // namespace lazuli::ir

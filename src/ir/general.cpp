@@ -15,7 +15,8 @@ Recording::Recording(const Words& words)
       params(words.params) {}
 
 bool operator==(const Words& a, const Words& b) {
-    return std::ranges::equal(a.program, b.program) && std::ranges::equal(a.rest, b.rest);
+    return a.params == b.params && std::ranges::equal(a.program, b.program) &&
+           std::ranges::equal(a.rest, b.rest);
 }
 
 namespace {
@@ -56,11 +57,13 @@ bool same_form(const Words& a, const Words& b) {
         return false;
     std::vector<std::uint64_t> form;
     visit_form(a, [&](std::uint64_t word) { form.push_back(word); });
-    std::size_t same = 0;
+    std::size_t count = 0;
+    bool same = true;
     visit_form(b, [&](std::uint64_t word) {
-        if (same < form.size() && form[same] == word) ++same;
+        same = same && count < form.size() && form[count] == word;
+        ++count;
     });
-    return same == form.size();
+    return same && count == form.size();
 }
 
 FormHash form_hash(const Words& words) {
@@ -107,13 +110,18 @@ bool is_instance(const Program& program, const Words& words) {
 
 std::optional<General> General::of(std::span<const Words> recordings,
                                    const std::function<bool(const General&)>& accept) {
-    for (unsigned way = 0; way < 24; ++way) {
-        const Generaliser::Way tried{.fits_params = way / 6 % 2 != 0,
-                                     .divides = way / 12 != 0,
-                                     .starts_late = static_cast<int>(way / 2 % 3),
-                                     .ends_early = way % 2 != 0};
-        auto out = Generaliser(recordings, tried).run();
-        if (out && accept(*out)) return out;
+    std::size_t budget = 50'000;  // operations, some ten microseconds each
+    for (const bool divides : {false, true}) {
+        for (const bool fits_params : {false, true}) {
+            for (const int starts_late : {0, 1, 2}) {
+                for (const bool ends_early : {false, true}) {
+                    auto out = Generaliser(recordings,
+                                           {fits_params, divides, starts_late, ends_early}, budget)
+                                   .run();
+                    if (out && accept(*out)) return out;
+                }
+            }
+        }
     }
     return std::nullopt;
 }

@@ -22,11 +22,11 @@ DType dtype_of(std::uint64_t header) { return static_cast<DType>(header >> 16 & 
 std::int64_t step_of(const NumberValues& values) {
     std::int64_t step = 0;
     for (const std::int64_t value : values) step = std::gcd(step, value);
-    const std::int64_t least = std::ranges::min(values);
-    for (std::int64_t part = 1; part <= step; ++part) {
-        if (step % part == 0 && least / (step / part) >= 2) return step / part;
-    }
-    return 1;
+    // Only where all are multiples of the least does that leave 1 of it.
+    if (step < std::ranges::min(values)) return step;
+    std::int64_t part = 2;
+    while (step % part != 0 && part * part <= step) ++part;
+    return step % part == 0 ? step / part : 1;
 }
 
 /// The same expression with another in the place of a variable.
@@ -96,6 +96,7 @@ struct Generaliser::View {
 std::optional<General> Generaliser::run() {
     do {
         joined_ = false;
+        ++round_;
         fitting_ = Fitting(recordings_.size());
         builder_ = std::make_unique<ProgramBuilder>();
         sources_.clear();
@@ -107,11 +108,13 @@ std::optional<General> Generaliser::run() {
             General out;
             out.program_ = builder_->build();
             out.sources_ = std::move(sources_);
-            const bool is_all = std::ranges::all_of(recordings_, [&](const Words& words) {
-                const auto values = out.values_in(words);
-                return values && is_instance(out.program_.instantiate(*values), words);
+            const auto is_all = unless_refused([&] {
+                return std::ranges::all_of(recordings_, [&](const Words& words) {
+                    const auto values = out.values_in(words);
+                    return values && is_instance(out.program_.instantiate(*values), words);
+                });
             });
-            return is_all ? std::optional(std::move(out)) : std::nullopt;
+            return is_all.value_or(false) ? std::optional(std::move(out)) : std::nullopt;
         }
     } while (joined_);
     return std::nullopt;
@@ -168,6 +171,8 @@ const Value& Generaliser::value_at(std::uint32_t raw) const {
 }
 
 bool Generaliser::add_operation(std::size_t place, const Layout& layout) {
+    if (budget_ == 0) return false;
+    --budget_;
     const OpDef& def = def_of(recordings_[0].program[place]);
     for (const bool up : {true, false}) {
         fitting_.round_up(up);
@@ -312,6 +317,7 @@ Dim Generaliser::add_variable(const NumberValues& values, General::Source source
     const auto [least, most] = std::ranges::minmax(counts);
     std::int64_t low = 2;
     if (way_.starts_late > 0) low = way_.starts_late > 1 ? least : std::min<std::int64_t>(least, 4);
+    high /= source.step;
     if (way_.ends_early) high = std::min(high, 16 * most);
     // A name stands for its bounds.
     std::string name = fmt::format("_s{}", sources_.size());
@@ -386,6 +392,9 @@ void Generaliser::join_variables(const OpDef& def, const Draft& draft) {
                 pairs.emplace_back(variables[k], variables[i]);
         }
     }
+    // Every round builds all anew; where many must be one, guesses have to do.
+    constexpr std::size_t kMostRounds = 16;
+    if (round_ > kMostRounds && !pairs.empty()) return join_all_equal();
     for (const auto& [from, to] : pairs) {
         if (is_accepted(def, draft.inputs, draft.wanted, draft.attrs, from, to))
             return join(from, to);
@@ -408,6 +417,18 @@ void Generaliser::join(Dim a, Dim b) {
     }
     hints_.clear();  // variables will have other names
     joined_ = true;
+}
+
+void Generaliser::join_all_equal() {
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            const Dim a = sources_[i].variable;
+            const Dim b = sources_[k].variable;
+            if (sources_[i].in_rest && sources_[k].in_rest &&
+                fitting_.values_of(a) == fitting_.values_of(b))
+                join(a, b);
+        }
+    }
 }
 
 /// A size that the caller chose may be one that was not known yet.

@@ -28,7 +28,9 @@ class Generaliser {
         bool ends_early = false;  // nor far above it: products of several must fit 64 bits
     };
 
-    Generaliser(std::span<const Words> recordings, Way way) : recordings_(recordings), way_(way) {}
+    /// `budget` is how many operations may be built; what is built is taken from it.
+    Generaliser(std::span<const Words> recordings, Way way, std::size_t& budget)
+        : recordings_(recordings), way_(way), budget_(budget) {}
 
     std::optional<General> run();
 
@@ -67,11 +69,14 @@ class Generaliser {
                      std::int64_t high);
     void join_variables(const OpDef& def, const Draft& draft);
     void join(Dim a, Dim b);
+    void join_all_equal();
     void find_hint(const OpDef& def, const Draft& draft);
     bool uses_chosen(Dim size) const;
 
     const std::span<const Words> recordings_;
     const Way way_;
+    std::size_t& budget_;
+    std::size_t round_ = 0;
     // Sizes of parameters that differ, by their number: the first one that each is the same as.
     std::vector<std::size_t> same_as_;
     // What a size is that the caller chose, by its word.

@@ -13,8 +13,7 @@ bool same(std::span<const std::uint64_t> kept, std::span<const std::uint64_t> wo
 }
 
 std::uint64_t key_of(const ir::Capture& capture, const Context& context) {
-    return hash_mix(capture.hash,
-                    hash_mix(context.device.number() ^ context.passes, context.policies));
+    return hash_mix(capture.hash, hash_of(context));
 }
 
 // How many graphs and dropped plans are remembered for telling misses apart.
@@ -27,6 +26,10 @@ std::ptrdiff_t set_of(std::uint64_t key) {
 }
 
 }  // namespace
+
+std::uint64_t hash_of(const Context& context) {
+    return hash_mix(hash_mix(context.device.number(), context.passes), context.policies);
+}
 
 Form form_of(const ir::Capture& capture) {
     Form form;
@@ -162,24 +165,51 @@ Cache::Found Cache::peek(const ir::Capture& capture, const Context& context) con
     return {nullptr, why_missing(key, form_of(capture), context)};
 }
 
+namespace {
+
+std::size_t bytes_of(const Program& program) {
+    // The words, where each operation starts, and parameters and results with their names.
+    return 128 + 8 * program.words().size() + 4 * program.size() +
+           sizeof(Param) * program.params().size() +
+           sizeof(ProgramResult) * program.results().size();
+}
+
+std::size_t bytes_of(const Plan& plan) {
+    const bool is_shared = plan.expanded.words().data() == plan.program.words().data();
+    return sizeof(Plan) + plan.prepared_bytes + bytes_of(plan.program) +
+           (is_shared ? 0 : bytes_of(plan.expanded));
+}
+
+}  // namespace
+
+void Cache::replace(const ir::Capture& capture, const Context& context,
+                    std::shared_ptr<const Plan> plan) {
+    Entries dropped;  // end behind the lock, as does the plan that was there
+    const std::scoped_lock lock(mutex_);
+    const Table::Slot* slot = find_slot(key_of(capture, context), capture, context);
+    if (slot == nullptr || slot->entry->plan == plan) return;
+    Entry& entry = *slot->entry;
+    const std::size_t bytes = entry.bytes - bytes_of(*entry.plan) + bytes_of(*plan);
+    stats_.bytes += bytes - entry.bytes;
+    entry.bytes = bytes;
+    entry.plan.swap(plan);
+    entries_.splice(entries_.begin(), entries_, slot->entry);
+    make_room(0, dropped);
+}
+
+void Cache::make_room(std::size_t bytes, Entries& dropped) {
+    while (stats_.bytes + bytes > limit_) drop_oldest(dropped);
+}
+
 void Cache::insert(const ir::Capture& capture, const Context& context,
                    std::shared_ptr<const Plan> plan) {
-    const auto bytes_of = [](const Program& program) {
-        // The words, where each operation starts, and parameters and results with their names.
-        return 128 + 8 * program.words().size() + 4 * program.size() +
-               sizeof(Param) * program.params().size() +
-               sizeof(ProgramResult) * program.results().size();
-    };
-    const bool is_shared = plan->expanded.words().data() == plan->program.words().data();
-    const std::size_t bytes = sizeof(Entry) + sizeof(Plan) + 8 * capture.rest.size() +
-                              plan->prepared_bytes + bytes_of(plan->program) +
-                              (is_shared ? 0 : bytes_of(plan->expanded));
+    const std::size_t bytes = sizeof(Entry) + 8 * capture.rest.size() + bytes_of(*plan);
     Entries dropped;  // end behind the lock
     const std::scoped_lock lock(mutex_);
     const std::uint64_t key = key_of(capture, context);
     if (bytes > limit_ || find_slot(key, capture, context) != nullptr)
         return;  // or another thread was faster
-    while (stats_.bytes + bytes > limit_) drop_oldest(dropped);
+    make_room(bytes, dropped);
     const auto rest = capture.rest.words();
     entries_.push_front({key, context, {rest.begin(), rest.end()}, std::move(plan), bytes});
     table_.insert(key, entries_.begin());

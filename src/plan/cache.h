@@ -40,6 +40,8 @@ struct Context {
     bool operator==(const Context&) const = default;
 };
 
+std::uint64_t hash_of(const Context& context);
+
 /// A graph in parts, hashed one by one: what differs between two graphs is what is new in one.
 struct Form {
     std::uint64_t structure = 0;  // operations, what they read, attributes that are no views
@@ -68,6 +70,9 @@ class Cache {
     /// kept.
     void insert(const ir::Capture& capture, const Context& context,
                 std::shared_ptr<const Plan> plan);
+    /// Keeps another plan of the same graph in the place of one.
+    void replace(const ir::Capture& capture, const Context& context,
+                 std::shared_ptr<const Plan> plan);
     void clear();
     CacheStats stats() const;
 
@@ -120,6 +125,7 @@ class Cache {
     const Table::Slot* find_slot(std::uint64_t key, const ir::Capture& capture,
                                  const Context& context) const;
     Miss why_missing(std::uint64_t key, const Form& form, const Context& context) const;
+    void make_room(std::size_t bytes, Entries& dropped);
     void drop_oldest(Entries& dropped);
     void remember_dropped(std::uint64_t key);
 

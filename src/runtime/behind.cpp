@@ -30,7 +30,7 @@ class Behind {
 
     void add(std::function<void()> job) {
         const std::scoped_lock lock(mutex_);
-        stopped_ = false;
+        if (!is_worker()) stopped_ = false;  // a job's jobs wait where it is the last
         jobs_.push_back(std::move(job));
         start();
     }
@@ -60,6 +60,10 @@ class Behind {
     }
 
    private:
+    static bool& is_worker() {
+        static thread_local bool is = false;
+        return is;
+    }
     void start() {
         if (working_) return;
         try {
@@ -70,6 +74,7 @@ class Behind {
         }
     }
     void work() {
+        is_worker() = true;
         std::unique_lock lock(mutex_);
         while (!jobs_.empty() && !stopped_) {
             const std::function<void()> job = std::move(jobs_.front());

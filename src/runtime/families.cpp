@@ -13,6 +13,7 @@
 #include "ir/general.h"
 #include "lazuli/error.h"
 #include "lazuli/graph.h"
+#include "runtime/behind.h"
 #include "runtime/for_all_sizes.h"
 
 namespace lazuli::runtime {
@@ -29,36 +30,54 @@ std::atomic<bool>& switched_on() {
 /// Recordings of one form under one context, and the general plans they led to.
 class Family {
    public:
+    explicit Family(const plan::Context& context) : context_(context) {}
+
     /// Null where the graph needs a plan of its own.
     std::shared_ptr<plan::Plan> plan_of(const ir::Words& words, std::uint64_t ones,
-                                        const ir::Capture& captured, Device device) {
+                                        const ir::Capture& captured, const plan::Context& context) {
+        if (is_generalising_.load(std::memory_order_relaxed)) return nullptr;  // it would wait
         const std::scoped_lock lock(mutex_);
-        if (!is_ours(words)) return nullptr;
-        if (const auto served = served_by_general(words, captured)) return *served;
-        const bool is_third = remember(words, ones);
-        if (!is_third || generals_.size() + failures_ >= kMostTries) return nullptr;
-        if (!generalise(ones, device)) return nullptr;
-        return at(generals_.front(), words, captured).value_or(nullptr);
+        if (!is_ours(words, context)) return nullptr;
+        try {
+            if (const auto served = served_by_general(words, captured)) return *served;
+            const bool is_third = remember(words, ones);
+            if (!is_third || generals_.size() >= kMostGeneral || failures_ >= kMostFailures ||
+                !generalise(ones))
+                return nullptr;
+            return at(generals_.front(), words, captured).value_or(nullptr);
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::exception&) {  // a guess that fails must not fail the evaluation
+            if (env::flag(env::Var::verify)) throw;
+            ++failures_;
+            return nullptr;
+        }
     }
 
-    /// What its recordings take; plans are not counted.
+    /// About how much memory it takes.
     std::size_t bytes() const {
+        constexpr std::size_t kPlan = std::size_t{128} << 10;  // with its machine code
         const std::scoped_lock lock(mutex_);
-        std::size_t total = 0;
+        std::size_t total = sizeof(Family) + generals_.size() * kPlan;
         for (const Kept& kept : kept_)
             total += 8 * (kept.recording.program.size() + kept.recording.rest.size() +
                           kept.numbers.size());
         return total;
     }
 
-    std::shared_ptr<const plan::Plan> peek(const ir::Words& words, const ir::Capture& captured) {
+    std::shared_ptr<const plan::Plan> peek(const ir::Words& words, const ir::Capture& captured,
+                                           const plan::Context& context) {
         const std::scoped_lock lock(mutex_);
-        return is_ours(words) ? served_by_general(words, captured).value_or(nullptr) : nullptr;
+        return is_ours(words, context) ? served_by_general(words, captured).value_or(nullptr)
+                                       : nullptr;
     }
 
    private:
     // What fails, or serves no sizes but those it was made of, is not tried for ever.
-    static constexpr std::size_t kMostTries = 6;
+    static constexpr std::size_t kMostGeneral = 6;
+    static constexpr std::size_t kMostFailures = 2;
     static constexpr std::size_t kMostKept = 6;
 
     struct General {
@@ -72,7 +91,8 @@ class Family {
     };
 
     /// Not so where hashes are equal by accident.
-    bool is_ours(const ir::Words& words) const {
+    bool is_ours(const ir::Words& words, const plan::Context& context) const {
+        if (!(context == context_)) return false;
         return kept_.empty() || ir::same_form(kept_.front().recording.words(), words);
     }
 
@@ -123,15 +143,27 @@ class Family {
         return false;
     }
 
-    bool generalise(std::uint64_t ones, Device device) {
+    bool generalise(std::uint64_t ones) {
         std::vector<ir::Words> alike;  // the newest first
         for (const Kept& kept : kept_) {
             if (kept.ones == ones) alike.push_back(kept.recording.words());
         }
         if (alike.size() < 2) return false;
+        /// Others that come meanwhile plan by themselves.
+        class Flag {
+           public:
+            explicit Flag(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+            ~Flag() { flag_ = false; }
+            Flag(const Flag&) = delete;
+            Flag& operator=(const Flag&) = delete;
+
+           private:
+            std::atomic<bool>& flag_;
+        };
+        const Flag flag(is_generalising_);
         std::optional<ForAllSizes> plans;
         auto found = ir::General::of(alike, [&](const ir::General& general) {
-            plans.emplace(general.program(), device);
+            plans.emplace(general.program(), context_.device);
             return plans->why_not().empty();
         });
         if (!found) {
@@ -143,6 +175,8 @@ class Family {
         return true;
     }
 
+    const plan::Context context_;
+    std::atomic<bool> is_generalising_{false};
     mutable std::mutex mutex_;
     std::list<Kept> kept_;  // the last ones first
     std::list<General> generals_;
@@ -152,13 +186,13 @@ class Family {
 /// The families used last, as far as their recordings fit.
 class Families {
    public:
-    std::shared_ptr<Family> family(std::uint64_t key) {
+    std::shared_ptr<Family> family(std::uint64_t key, const plan::Context& context) {
         const std::scoped_lock lock(mutex_);
         if (const auto found = places_.find(key); found != places_.end()) {
             all_.splice(all_.begin(), all_, found->second);
             return found->second->family;
         }
-        all_.push_front({key, std::make_shared<Family>(), 0});
+        all_.push_front({key, std::make_shared<Family>(context), 0});
         places_.emplace(key, all_.begin());
         return all_.front().family;
     }
@@ -189,7 +223,7 @@ class Families {
 
    private:
     static constexpr std::size_t kMost = 512;
-    static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
     struct Entry {
         std::uint64_t key;
         std::shared_ptr<Family> family;
@@ -206,10 +240,6 @@ Families& families() {
     return all;
 }
 
-}  // namespace
-
-namespace {
-
 /// A graph as its family sees it.
 struct Member {
     ir::Words words;
@@ -219,8 +249,7 @@ struct Member {
     Member(const ir::Capture& captured, const plan::Context& context)
         : words{captured.words.words(), captured.rest.words(), captured.params.size()},
           form(ir::form_hash(words)),
-          key(hash_mix(form.form,
-                       hash_mix(context.device.number() ^ context.passes, context.policies))) {}
+          key(hash_mix(form.form, plan::hash_of(context))) {}
 };
 
 bool is_on(Device device) {
@@ -233,9 +262,11 @@ std::shared_ptr<plan::Plan> general_plan(const ir::Capture& captured,
                                          const plan::Context& context) {
     if (!is_on(context.device)) return nullptr;
     const Member member(captured, context);
-    return families()
-        .family(member.key)
-        ->plan_of(member.words, member.form.ones, captured, context.device);
+    const NoFork stays;  // a child must not find the family locked
+    const std::shared_ptr<Family> family = families().family(member.key, context);
+    auto out = family->plan_of(member.words, member.form.ones, captured, context);
+    families().note_size(member.key, family->bytes());
+    return out;
 }
 
 std::shared_ptr<const plan::Plan> peek_general_plan(const ir::Capture& captured,
@@ -243,7 +274,7 @@ std::shared_ptr<const plan::Plan> peek_general_plan(const ir::Capture& captured,
     if (!is_on(context.device)) return nullptr;
     const Member member(captured, context);
     const std::shared_ptr<Family> family = families().known(member.key);
-    return family != nullptr ? family->peek(member.words, captured) : nullptr;
+    return family != nullptr ? family->peek(member.words, captured, context) : nullptr;
 }
 
 std::uint64_t general_plan_count() { return made.load(std::memory_order_relaxed); }

@@ -44,10 +44,11 @@ class Planned {
             if (!std::ranges::equal(it->first, sizes)) continue;
             bound_.splice(bound_.begin(), bound_, it);
             finding.found = true;
-            return to_run(it->second);
+            it->second = to_run(it->second);
+            return it->second;
         }
-        finding.is_bound = why_not().empty();
         std::shared_ptr<const plan::Plan> made = make(named(sizes));
+        finding.is_bound = made->is_bound;
         bound_.emplace_front(std::vector(sizes.begin(), sizes.end()), made);
         if (bound_.size() > kMostBound) bound_.pop_back();
         return made;

@@ -112,7 +112,11 @@ std::shared_ptr<const plan::Plan> find_plan(const ir::Capture& captured, Device 
     auto [found, why] = plan_cache().find(captured, context);
     finding.found = found != nullptr;
     finding.why = why;
-    if (found != nullptr) return to_run(std::move(found));
+    if (found != nullptr) {
+        std::shared_ptr<const plan::Plan> runs = to_run(found);
+        if (runs != found) plan_cache().replace(captured, context, runs);
+        return runs;
+    }
     const auto start = std::chrono::steady_clock::now();
     std::shared_ptr<plan::Plan> made = general_plan(captured, context);
     finding.found = finding.is_bound = made != nullptr;

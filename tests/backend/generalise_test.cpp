@@ -139,6 +139,18 @@ TEST_P(Generalise, AnExplanationSaysWhichPlanServes) {
     EXPECT_EQ(since.planned() + since.served(), 0U);
 }
 
+TEST_P(Generalise, ManyOperandsOfOneSize) {
+    const auto sum_of = [](std::int64_t n) {
+        Tensor sum = Weights(1)({n, 3}).eval();
+        for (int i = 0; i < 40; ++i) sum = sum + Weights(2)({n, 3}).eval();
+        return bits_of(sum);
+    };
+    const Since since;
+    for (const std::int64_t n : {5, 4, 7, 9, 30}) (void)sum_of(n);
+    EXPECT_EQ(since.planned(), 2U);
+    EXPECT_EQ(since.general(), 1U);
+}
+
 TEST_P(Generalise, TheSwitchKeepsEachSizeByItself) {
     set_generalising(false);
     EXPECT_FALSE(generalising());
