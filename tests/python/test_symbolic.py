@@ -164,7 +164,7 @@ def test_a_third_size_makes_a_plan_for_all():
             assert (x * 7.5 - 1).sum(1).tolist() == [19.5] * n
         assert made_since(before, "misses", "general_plans", "general_hits") == expected
     lz.set_generalising(True)
-    with pytest.raises(TypeError, match="set_generalising: on"):
+    with pytest.raises(TypeError, match="set_generalising: 'on' must be True or False"):
         lz.set_generalising("yes")
 
 
