@@ -148,5 +148,68 @@ TEST_P(Generalising, NoGuardIsWrong) {
         changes, GetParam(), hits, misses, refused);
 }
 
+/// Small whole numbers, which every type holds.
+Tensor operand(DType dtype, const Shape& shape) {
+    tests::Random random(static_cast<std::uint64_t>(shape.numel()));
+    std::vector<float> values(static_cast<std::size_t>(shape.numel()));
+    for (float& value : values) value = static_cast<float>(random.between(-3, 9));
+    return cast(Tensor::from(values, shape), dtype).eval();
+}
+
+TEST_P(Generalising, EveryType) {
+    using Call = Tensor (*)(const Tensor&);
+    constexpr Call kCalls[] = {
+        [](const Tensor& x) { return x * x + x; },
+        [](const Tensor& x) { return x.sum({0}); },
+        [](const Tensor& x) { return x.sum({1}); },
+        [](const Tensor& x) { return x.cumsum(1); },
+        [](const Tensor& x) { return x.permute({1, 0}) + x.permute({1, 0}); },
+        [](const Tensor& x) { return where(x == x.flip({0}), x, x + x); },
+        [](const Tensor& x) { return concat({x, x + x}, 1); },
+        [](const Tensor& x) { return x.pad({1, 0}, {0, 2}) + x.pad({0, 1}, {1, 1}); },
+        [](const Tensor& x) { return matmul(x, x.permute({1, 0})); },
+        [](const Tensor& x) { return softmax(cast(x, f32), 1); },
+        [](const Tensor& x) { return (x == x.flip({0})).all({1}); },
+    };
+    constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {
+        {5, 9}, {7, 4}, {17, 33}, {3, 70}, {64, 16}, {2, 2}, {1, 8}, {8, 1}, {100, 3}};
+    const bool quick = quick_start();
+    set_quick_start(!tests::long_run);
+    const CacheStats before = cache_stats();
+    int runs = 0;
+    for (const DType dtype :
+         {f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, DType::boolean, c64, c128}) {
+        for (std::size_t call = 0; call < std::size(kCalls); ++call) {
+            for (const auto& [m, n] : kSizes) {
+                // Not every type can do all of it.
+                const auto result = [&](const char* device) -> std::optional<Result> {
+                    set_default_device(Device(device));
+                    try {
+                        Tensor y = kCalls[call](operand(dtype, {m, n}));
+                        if (info(y.dtype()).kind == Kind::complex) y = real(y) + imag(y) * 3;
+                        return Result{y.shape(), cast(y, f32).to_vector<float>()};
+                    } catch (const Error&) {
+                        return std::nullopt;
+                    }
+                };
+                const auto given = result(GetParam());
+                const auto expected = result("reference");
+                ASSERT_EQ(given.has_value(), expected.has_value());
+                const double limit = dtype == f16 ? 200 : dtype == bf16 ? 2000 : 1;
+                ASSERT_LE(given ? distance(*given, *expected) : 0, limit)
+                    << name(dtype) << ", call " << call << " at " << m << " x " << n;
+                ++runs;
+            }
+        }
+    }
+    set_quick_start(quick);
+    set_default_device(Device(GetParam()));
+    const CacheStats after = cache_stats();
+    EXPECT_GT(after.general_plans - before.general_plans, 100U);
+    fmt::print("{} calls of 15 types on {}: {} general plans, {} calls served by them\n", runs,
+               GetParam(), after.general_plans - before.general_plans,
+               after.general_hits - before.general_hits);
+}
+
 }  // namespace
 }  // namespace lazuli
