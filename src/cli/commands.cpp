@@ -125,8 +125,12 @@ std::vector<SizeBinding> sizes_in(const Program& program,
     std::vector<SizeBinding> out;
     for (const Param& param : program.params()) {
         const auto operand = operands.find(param.name);
-        if (operand == operands.end() || operand->second.shape().rank() != param.spec.shape.rank())
-            continue;
+        if (operand == operands.end()) continue;
+        if (operand->second.shape().rank() != param.spec.shape.rank()) {
+            throw ShapeError(fmt::format("--input {}: is {}, the parameter is {}", param.name,
+                                         operand->second.spec().str(), param.spec.str()),
+                             param.spec.str(), operand->second.spec().str());
+        }
         for (int d = 0; d < param.spec.shape.rank(); ++d) {
             const Dim size = param.spec.shape.dim(d);
             if (!size.is_concrete() && !size.expr().name().empty())
