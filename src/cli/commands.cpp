@@ -119,22 +119,32 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
     return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+/// The value of a parameter, and the file it is from.
+struct Operand {
+    std::string file;
+    Tensor value;
+};
+
+[[noreturn]] void fail_operand(const Operand& operand, const Param& param) {
+    const std::string is = operand.value.spec().str();
+    throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", operand.file, is, param.name,
+                                 param.spec.str()),
+                     param.spec.str(), is);
+}
+
 /// What the sizes of operands say of a program's variables; each by the first that says it.
 std::vector<SizeBinding> sizes_in(const Program& program,
-                                  const std::map<std::string, Tensor>& operands) {
+                                  const std::map<std::string, Operand>& operands) {
     std::vector<SizeBinding> out;
     for (const Param& param : program.params()) {
         const auto operand = operands.find(param.name);
         if (operand == operands.end()) continue;
-        if (operand->second.shape().rank() != param.spec.shape.rank()) {
-            throw ShapeError(fmt::format("--input {}: is {}, the parameter is {}", param.name,
-                                         operand->second.spec().str(), param.spec.str()),
-                             param.spec.str(), operand->second.spec().str());
-        }
+        const Shape& shape = operand->second.value.shape();
+        if (shape.rank() != param.spec.shape.rank()) fail_operand(operand->second, param);
         for (int d = 0; d < param.spec.shape.rank(); ++d) {
             const Dim size = param.spec.shape.dim(d);
             if (!size.is_concrete() && !size.expr().name().empty())
-                out.emplace_back(size.str(), operand->second.shape()[d]);
+                out.emplace_back(size.str(), shape[d]);
         }
     }
     return out;
@@ -163,8 +173,7 @@ void explain(const ExplainOptions& options) {
 void run(const RunOptions& options) {
     set_default_device(options.backend.empty() ? default_device() : Device(options.backend));
     const Program stated = read_program(options.file);
-    std::map<std::string, Tensor> values;
-    std::map<std::string, std::string> files;
+    std::map<std::string, Operand> operands;
     for (const std::string& input : options.inputs) {
         const auto [name, path] = split_assignment(input, "--input");
         bool known = false;
@@ -173,22 +182,17 @@ void run(const RunOptions& options) {
             throw ArgumentError(
                 fmt::format("--input {}: the program has no parameter '{}' (it has: {})", input,
                             name, names_of(stated.params())));
-        files[name] = path;
-        values[name] = load_npy(path);
+        operands[name] = {path, load_npy(path)};
     }
-    const Program program = bound(stated, options.bind, sizes_in(stated, values));
+    const Program program = bound(stated, options.bind, sizes_in(stated, operands));
     std::vector<Tensor> params;
     for (const Param& param : program.params()) {
-        const auto it = files.find(param.name);
-        if (it == files.end())
+        const auto operand = operands.find(param.name);
+        if (operand == operands.end())
             throw ArgumentError(fmt::format("the parameter {}: {} needs --input {}=FILE.npy",
                                             param.name, param.spec.str(), param.name));
-        const Tensor& value = values.at(param.name);
-        if (!(value.spec() == param.spec)) {
-            throw ShapeError(fmt::format("{}: is {}, the parameter {} is {}", it->second,
-                                         value.spec().str(), param.name, param.spec.str()),
-                             param.spec.str(), value.spec().str());
-        }
+        const Tensor& value = operand->second.value;
+        if (!(value.spec() == param.spec)) fail_operand(operand->second, param);
         params.push_back(value);
     }
     const std::vector<Tensor> results = record(program, params);
