@@ -19,6 +19,7 @@
 #include "lazuli/fft.h"          // IWYU pragma: export
 #include "lazuli/function.h"     // IWYU pragma: export
 #include "lazuli/functional.h"   // IWYU pragma: export
+#include "lazuli/grad.h"         // IWYU pragma: export
 #include "lazuli/graph.h"        // IWYU pragma: export
 #include "lazuli/index.h"
 #include "lazuli/inspect.h"   // IWYU pragma: export

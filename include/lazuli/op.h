@@ -25,6 +25,7 @@ namespace lazuli {
 class Program;
 class ProgramBuilder;
 class Value;
+struct GradientArgs;
 struct OpDef;
 
 /// The index of an operation in the op table. It is fixed for the life of the process.
@@ -210,11 +211,13 @@ enum class Trait : std::uint32_t {
         1 << 9,      ///< The first operand is a condition (bool) and takes no part in promotion.
     view = 1 << 10,  ///< The form in which movements are recorded: it keeps its operand, and never
                      ///< has a value of its own.
-    sensitive = 1 << 11,  ///< A small change of the operands may change the result much, or make
-                          ///< the op fail, as of a matrix that is nearly singular: programs drawn
-                          ///< at random leave it out.
-    updates = 1 << 12,    ///< The result is the first operand with the second put into a box of it,
-                          ///< and may be computed in its place; then nothing else is written.
+    sensitive = 1 << 11,    ///< A small change of the operands may change the result much, or make
+                            ///< the op fail, as of a matrix that is nearly singular: programs drawn
+                            ///< at random leave it out.
+    no_gradient = 1 << 13,  ///< Nothing flows back: the result does not change with the operands,
+                            ///< but in steps, or is not meant to.
+    updates = 1 << 12,  ///< The result is the first operand with the second put into a box of it,
+                        ///< and may be computed in its place; then nothing else is written.
 };
 /// Both sets of traits.
 constexpr Trait operator|(Trait a, Trait b) {
@@ -321,6 +324,11 @@ struct OpDef {
     std::vector<std::string_view> kernels = {};
     /// The ways to build it out of others, the default first. Present for composites only.
     std::vector<Implementation> implementations = {};
+    /// Reverse mode: builds what flows back to each operand, in their order; no value where nothing
+    /// does. What has the shape of the result is summed to the operand's, what is smaller is
+    /// repeated. Absent: movements go back the way they came, and composites are built out of
+    /// others first.
+    std::vector<Value> (*gradient)(const GradientArgs& args) = nullptr;
     Tolerance tolerance = {};      ///< How far fast results may lie from the reference.
     Sample sample = {};            ///< Where tests draw operands from.
     std::vector<Case> cases = {};  ///< Calls the conformance tests make; elementwise ops need none.

@@ -141,6 +141,8 @@ class Value {
     const Shape& shape() const { return spec().shape; }
     /// The element type.
     DType dtype() const { return spec().dtype; }
+    /// Whether there is one.
+    bool defined() const { return builder_ != nullptr; }
 
    private:
     friend class ProgramBuilder;
@@ -186,6 +188,22 @@ class ProgramBuilder {
     friend class Value;
     struct State;
     std::unique_ptr<State> state_;
+};
+
+/// What the gradient of an operation is built from. A cotangent says how much some number in the
+/// end changes with each element of a value; of a complex one, with its real part, plus i times
+/// with its imaginary part.
+struct GradientArgs {
+    ProgramBuilder& builder;            ///< Where it is built.
+    const InferArgs& call;              ///< Record, attributes, and types of operands and result.
+    std::span<const Value> inputs;      ///< The operands.
+    Value result;                       ///< The result; the bundle, where there are several.
+    std::span<const Value> cotangents;  ///< One a result; none where nothing depends on it.
+    const std::vector<bool>& wanted;    ///< Whether each operand's is asked for.
+    /// An operand.
+    const Value& operator[](std::size_t i) const { return inputs[i]; }
+    /// The cotangent of the only result.
+    const Value& cotangent() const { return cotangents[0]; }
 };
 
 /// Whether a constant of this value stands in the program as such, where rules may use it (0, 1,

@@ -155,6 +155,21 @@ class Tensor {
     /// The same as figures.
     Explanation explanation() const;
 
+    // ---- gradients: lazuli/grad.h has more
+
+    /// Says that gradients of it are wanted, or not any more: it is a value of its own from here
+    /// on, which does not know where it came from. DTypeError for integers and truth values.
+    Tensor& set_requires_grad(bool wanted = true);
+    /// Whether gradients of it, or of what it is computed from, are wanted.
+    bool requires_grad() const;
+    /// Adds to `grad()` of every tensor that it is computed from and that wants one how much this
+    /// one changes with it. It is one number, or `cotangent` weighs its elements.
+    void backward(const Tensor& cotangent = {}) const;
+    /// What `backward` added up; an empty tensor where there is nothing.
+    Tensor grad() const;
+    /// Forgets what `backward` added up.
+    void zero_grad() const;
+
     // ---- values; all of these evaluate
 
     /// Computes it and what it needs, unless that was done.

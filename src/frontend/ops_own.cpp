@@ -264,6 +264,25 @@ Tensor call(std::string_view name, std::span<const Tensor> inputs,
     return frontend::record_list(op, inputs, words.words(), wanted);
 }
 
+namespace {
+
+/// Which operations the results stand on.
+std::vector<bool> needed_operations(const Program& program) {
+    std::vector<bool> needed(program.size(), false);
+    const auto mark = [&](ValueRef v) {
+        if (!v.is_param()) needed[v.index()] = true;
+    };
+    for (const ProgramResult& result : program.results()) mark(result.value);
+    for (std::size_t i = program.size(); i > 0; --i) {
+        if (!needed[i - 1]) continue;
+        const Operation operation = program.operation(i - 1);
+        for (std::size_t k = 0; k < operation.input_count(); ++k) mark(operation.input(k));
+    }
+    return needed;
+}
+
+}  // namespace
+
 std::vector<Tensor> record(const Program& program, std::span<const Tensor> params) {
     if (params.size() != program.params().size()) {
         throw ArgumentError(fmt::format("record: the program has {} parameters, {} given",
@@ -285,13 +304,18 @@ std::vector<Tensor> record(const Program& program, std::span<const Tensor> param
     std::vector<Tensor> inputs;
     std::optional<Device> home;
     if (!params.empty()) home = params[0].device();
+    const std::vector<bool> needed = needed_operations(program);
     for (std::size_t i = 0; i < program.size(); ++i) {
+        if (!needed[i]) {
+            values.emplace_back();
+            continue;
+        }
         const Operation operation = program.operation(i);
         inputs.clear();
         for (std::size_t k = 0; k < operation.input_count(); ++k)
             inputs.push_back(value(operation.input(k)));
         const TensorSpec spec = operation.spec();
-        const OpRef op(operation.def().name);
+        const OpRef op(operation.op());
         values.push_back(frontend::record_list(op, inputs, operation.attrs().words(), &spec, home));
     }
     std::vector<Tensor> results;

@@ -60,6 +60,14 @@ Device device_of(std::string_view op, std::span<Node* const> nodes) {
 
 namespace {
 
+/// Gradients flow on through a new node, one of whose inputs they flow through.
+[[gnu::cold]] void put_on_tape(const Arena& arena, Node& node, const OpDef& def) {
+    const DType dtype = node.spec.dtype;
+    if (arena.mode.no_grad > 0 || has(def.traits, Trait::no_gradient)) return;
+    if (!is_floating(dtype) && !is_complex(dtype) && def.results == nullptr) return;
+    node.flags.fetch_or(ir::kGradFlag, std::memory_order_relaxed);
+}
+
 /// Fills in what every new node has, once its type, inputs and words are in their places.
 inline Tensor finish_node(Arena& arena, Node& node, const OpRef& op, Device device,
                           std::span<Node* const> inputs, std::size_t words) {
@@ -70,8 +78,14 @@ inline Tensor finish_node(Arena& arena, Node& node, const OpRef& op, Device devi
     node.device = device;
     node.id = arena.next_id();
     std::uint32_t depth = 0;
-    for (const Node* input : inputs) depth = std::max(depth, depth_of(*input));
+    unsigned flags = 0;
+    for (const Node* input : inputs) {
+        depth = std::max(depth, depth_of(*input));
+        flags |= input->flags.load(std::memory_order_relaxed);
+    }
     node.depth = depth + 1;
+    if ((flags & ir::kGradFlag) != 0) [[unlikely]]
+        put_on_tape(arena, node, *op.def);
     Tensor tensor = Tensor::adopt(&node);
     if (arena.mode.unusual || node.depth >= arena.mode.flush_limit) [[unlikely]]
         after_record(arena, node);

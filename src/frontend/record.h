@@ -13,8 +13,8 @@ namespace lazuli::frontend {
 
 /// An op of the table, looked up once.
 struct OpRef {
-    explicit OpRef(std::string_view name)
-        : id(require_op(name)), def(&op_def(id)), flags(ir::flags_of(*def)) {}
+    explicit OpRef(std::string_view name) : OpRef(require_op(name)) {}
+    explicit OpRef(OpId number) : id(number), def(&op_def(number)), flags(ir::flags_of(*def)) {}
     OpId id;
     const OpDef* def;
     std::uint8_t flags;  // of its nodes

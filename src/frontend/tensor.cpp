@@ -180,7 +180,7 @@ void eval(std::span<const Tensor> tensors) {
 
 Tensor Tensor::to(Device device) const {
     if (this->device() == device) return *this;
-    if (!is_materialized()) {
+    if (!is_materialized() || node_of(*this)->has_flag(ir::kGradFlag)) {
         // An operation there, whose operand the other device computes first. A view has no value of
         // its own: its elements are put in order before they move.
         static const frontend::OpRef copy("contiguous");

@@ -36,6 +36,7 @@ struct RecordingMode {
     int eager = 0;                // depth of eager scopes
     void* graph_scope = nullptr;  // innermost GraphScope's state
     int hold_flush = 0;     // depth of scopes in which pending work must not be evaluated by itself
+    int no_grad = 0;        // depth of scopes in which gradients take results for numbers
     int sources = 0;        // depth of scopes that remember where operations are recorded
     bool pressure = false;  // buffers grew beyond the bound: evaluate at the next operation
     bool unusual = false;   // any of the above asks for attention after recording

@@ -55,6 +55,46 @@ std::optional<std::string> name_of(const Node& node) {
     return it->second;
 }
 
+// ---- gradients ----
+
+namespace {
+
+struct KeptGradients {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, NodeHeader*> by_id;
+};
+
+KeptGradients& kept_gradients() {
+    static KeptGradients& kept = *new KeptGradients;
+    return kept;
+}
+
+}  // namespace
+
+NodeHeader* gradient_of(const Node& node) {
+    if (!node.has_flag(kGradKeptFlag)) return nullptr;
+    const std::scoped_lock lock(kept_gradients().mutex);
+    const auto it = kept_gradients().by_id.find(node.id);
+    if (it == kept_gradients().by_id.end()) return nullptr;
+    retain(it->second);
+    return it->second;
+}
+
+void set_gradient(Node& node, NodeHeader* gradient) {
+    NodeHeader* before = nullptr;
+    {
+        const std::scoped_lock lock(kept_gradients().mutex);
+        auto& by_id = kept_gradients().by_id;
+        if (const auto it = by_id.find(node.id); it != by_id.end()) {
+            before = it->second;
+            by_id.erase(it);
+        }
+        if (gradient != nullptr) by_id.emplace(node.id, gradient);
+    }
+    node.flags.fetch_or(kGradKeptFlag, std::memory_order_relaxed);
+    if (before != nullptr) release(before);
+}
+
 // ---- dropping ----
 
 void destroy(NodeHeader* header) noexcept {
@@ -74,6 +114,7 @@ void destroy(NodeHeader* header) noexcept {
             names().by_id.erase(node.id);
         }
         if (node.has_flag(kSourceFlag)) drop_source(node);
+        if (node.has_flag(kGradKeptFlag)) set_gradient(node, nullptr);
     };
     free_value(*first);
     first->next = nullptr;
@@ -140,6 +181,7 @@ std::uint32_t next_epoch() {
 }
 
 bool is_leaf(const Node& node, const CaptureBounds& bounds) {
+    if (bounds.tape) return !node.is_on_tape();
     if (node.state.load(std::memory_order_acquire) != State::lazy) return true;
     // Asked first, since an id lies in a cache line that a walk needs for nothing else.
     if (!bounds.everything() && (node.id < bounds.first || node.id > bounds.last)) return true;
@@ -153,6 +195,9 @@ class Capturer {
 
     void run(std::span<Node* const> targets) {
         if (!targets.empty()) device_ = targets[0]->device;
+        for (Node* end : bounds_.ends) {
+            if (end->epoch != epoch_) add_param(*end);
+        }
         for (Node* target : targets) {
             if (target->epoch == epoch_) continue;
             if (is_leaf(*target, bounds_)) {
@@ -191,7 +236,8 @@ class Capturer {
             for (std::size_t i = inputs.size(); i > 0; --i) {
                 Node* input = inputs[i - 1];
                 // What another device computes is an operand here.
-                if (input->epoch != epoch_ && input->device == device_ && !is_leaf(*input, bounds_))
+                if (input->epoch != epoch_ && (bounds_.tape || input->device == device_) &&
+                    !is_leaf(*input, bounds_))
                     stack.push_back(input);
             }
             if (stack.size() != before) continue;

@@ -36,6 +36,9 @@ struct CaptureBounds {
     // by GraphScope.
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
+    // What gradients flow through is looked into, values there or not, up to these nodes.
+    bool tape = false;
+    std::span<Node* const> ends = {};
     bool everything() const { return first == 0 && last == UINT64_MAX; }
 };
 
@@ -76,6 +79,11 @@ std::uint64_t program_hash(std::span<const std::uint64_t> words,
 
 /// The number of lazy operations a target stands on. The caller holds the lock.
 std::size_t graph_size(Node* target);
+
+/// The gradient that a node has, kept beside the graph; null for none. The caller owns a reference.
+NodeHeader* gradient_of(const Node& node);
+/// Gives a node a gradient, or takes it away. Takes over the reference.
+void set_gradient(Node& node, NodeHeader* gradient);
 
 /// Names given to tensors, kept beside the graph and outside every hash.
 void set_name(Node& node, std::string name);

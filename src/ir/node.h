@@ -24,7 +24,9 @@ enum Flag : std::uint8_t {
     kKeepFlag = 2,
     kNamedFlag = 4,
     kViewFlag = 8,
-    kSourceFlag = 16
+    kSourceFlag = 16,
+    kGradFlag = 32,      // gradients are wanted of it, or of what it is computed from
+    kGradKeptFlag = 64,  // it has one
 };
 
 inline std::uint8_t flags_of(const OpDef& def) {
@@ -91,6 +93,14 @@ struct Node : NodeHeader {
     Attrs attrs() const { return {op_def(op), words()}; }
     /// A view keeps its operand for life and has no value of its own.
     bool is_view() const { return has_flag(kViewFlag); }
+    /// Whether gradients flow through it to its inputs: it keeps them when it has its value.
+    bool is_on_tape() const {
+        if (!has_flag(kGradFlag)) return false;
+        for (const Node* input : inputs()) {
+            if (input->has_flag(kGradFlag)) return true;
+        }
+        return false;
+    }
     bool has_flag(Flag flag) const { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
 };
 

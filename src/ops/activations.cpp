@@ -4,6 +4,7 @@
 
 #include "lazuli/error.h"
 #include "ops/build.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -24,6 +25,12 @@ Value build_mish(ProgramBuilder&, Inputs in, const InferArgs&) {
 Value build_elu(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value& x = in[0];
     return select(gt(x, constant_like(x, 0)), x, expm1(x) * args.attrs.real(0));
+}
+
+/// Not by the formula: the exponential of a large number, which is not chosen, is infinite.
+Gradients elu_gradient(const GradientArgs& g) {
+    const Value above = gt(g[0], constant_like(g[0], 0));
+    return {select(above, g.cotangent(), g.cotangent() * (g.result + g.call.attrs.real(0)))};
 }
 
 Value build_leaky_relu(ProgramBuilder&, Inputs in, const InferArgs& args) {
@@ -127,6 +134,7 @@ std::vector<OpDef> activations() {
             .dtypes = kFloating,
             .attrs = {{"alpha", AttrKind::real}},
             .implementations = {{.name = "formula", .build = build_elu}},
+            .gradient = elu_gradient,
             .tolerance = kClose,
             .cases = unary_cases(1.0),
         },

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -135,6 +136,12 @@ struct Ge {
 
 constexpr DTypeSet kOrdered = kReal | DTypeSet{DType::boolean};
 
+Gradients select_gradient(const GradientArgs& g) {
+    const Value zero = constant_like(g.cotangent(), Scalar(0).as(g.cotangent().dtype()));
+    return {{}, select(g[0], g.cotangent(), zero), select(g[0], zero, g.cotangent())};
+}
+Gradients cast_gradient(const GradientArgs& g) { return {cast(g.cotangent(), g[0].dtype())}; }
+
 OpDef compare(Primitive primitive, std::string_view name, std::string_view doc,
               std::string_view edge, DTypeSet types, void (*evaluate)(const EvalArgs&)) {
     return {
@@ -181,6 +188,7 @@ std::vector<OpDef> comparison() {
             .infer = infer_select,
             .evaluate = evaluate_select,
             .primitive = Primitive::select,
+            .gradient = select_gradient,
         },
         {
             .name = "cast",
@@ -193,6 +201,7 @@ std::vector<OpDef> comparison() {
             .infer = infer_cast,
             .evaluate = evaluate_cast,
             .primitive = Primitive::cast,
+            .gradient = cast_gradient,
         },
         {
             .name = "bitcast",

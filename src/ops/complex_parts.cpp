@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -59,6 +60,14 @@ std::optional<Term> expand_imag(std::span<const Term> x) {
     return number(x[0], Scalar(0).as(x[0].dtype));
 }
 
+Gradients real_gradient(const GradientArgs& g) { return {narrowed(g.cotangent(), g[0].dtype())}; }
+Gradients imag_gradient(const GradientArgs& g) {
+    if (!is_complex(g[0].dtype())) return {{}};
+    const Value flow = cast(g.cotangent(), g[0].dtype());
+    return {flow * constant_like(flow, Scalar(std::complex<double>(0, 1)))};
+}
+Gradients conj_gradient(const GradientArgs& g) { return {conjugate(g.cotangent())}; }
+
 }  // namespace
 
 std::vector<OpDef> complex_parts() {
@@ -72,6 +81,7 @@ std::vector<OpDef> complex_parts() {
             .infer = infer_part,
             .evaluate = evaluate_real,
             .expand = expand_same,
+            .gradient = real_gradient,
         },
         {
             .name = "imag",
@@ -82,6 +92,7 @@ std::vector<OpDef> complex_parts() {
             .infer = infer_part,
             .evaluate = evaluate_imag,
             .expand = expand_imag,
+            .gradient = imag_gradient,
         },
         {
             .name = "conj",
@@ -92,6 +103,7 @@ std::vector<OpDef> complex_parts() {
             .dtypes = kNumeric,
             .evaluate = evaluate_conj,
             .expand = expand_same,
+            .gradient = conj_gradient,
         },
     };
 }

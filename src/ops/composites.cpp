@@ -9,6 +9,7 @@
 
 #include "ops/build.h"
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -26,6 +27,12 @@ Value build_gelu(ProgramBuilder&, Inputs in, const InferArgs& args) {
         return x * 0.5 * (tanh(inner) + 1.0);
     }
     return x * 0.5 * (erf(x * std::numbers::sqrt2 / 2.0) + 1.0);
+}
+
+/// At 0 nothing flows back.
+Gradients relu_gradient(const GradientArgs& g) {
+    const Value zero = constant_like(g[0], 0);
+    return {select(gt(g[0], zero), g.cotangent(), zero)};
 }
 
 TensorSpec infer_last_axis(const InferArgs& args) {
@@ -74,6 +81,14 @@ Value build_softmax_logsumexp(ProgramBuilder&, Inputs in, const InferArgs& args)
     const Value x = widened(in[0]);
     const Value shifted = x - max(x, axis, true);
     return narrowed(exp(shifted - log(sum(exp(shifted), axis, true))), in[0].dtype());
+}
+
+Gradients softmax_gradient(const GradientArgs& g) {
+    if (is_empty_axis(g.call)) return {g.cotangent()};
+    const Axes axis(g.call.attrs.integer(0));
+    const Value y = widened(g.result);
+    const Value each = widened(g.cotangent()) * y;
+    return {narrowed(each - y * sum(each, axis, true), g[0].dtype())};
 }
 
 Value build_layer_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
@@ -287,6 +302,7 @@ std::vector<OpDef> composites() {
             .traits = Trait::elementwise | Trait::same_type | Trait::promotes,
             .dtypes = kReal,
             .implementations = {{.name = "maximum", .build = build_relu}},
+            .gradient = relu_gradient,
         },
         {
             .name = "gelu",
@@ -312,6 +328,7 @@ std::vector<OpDef> composites() {
             .infer = infer_softmax,
             .implementations = {{.name = "stable", .build = build_softmax},
                                 {.name = "logsumexp", .build = build_softmax_logsumexp}},
+            .gradient = softmax_gradient,
             .tolerance = {.ulps = 32, .absolute = 1e-6},
             .cases = {{{{3, 5}}, {std::int64_t{1}}},
                       {{{3, 5, 2}}, {std::int64_t{1}}},

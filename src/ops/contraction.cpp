@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -142,6 +143,45 @@ void evaluate_dot(const EvalArgs& args) {
     });
 }
 
+/// What flows back to one operand: the cotangent times the other operand, over the axes that the
+/// other has alone. `other_first` is the position of the other's axes in the result.
+Value flow_to(const Value& cotangent, const Value& other, int rank, const Ints& contract,
+              const Ints& batch, const Ints& other_contract, const Ints& other_batch,
+              int other_first) {
+    const Ints free = free_axes(rank, contract, batch);
+    const Ints other_free = free_axes(other.shape().rank(), other_contract, other_batch);
+    const auto run = [](int from, int count) {
+        Ints out;
+        for (int i = 0; i < count; ++i) out.push_back(from + i);
+        return out;
+    };
+    const Value flow = dot_general(cotangent, conjugate(other), run(other_first, other_free.rank()),
+                                   other_free, run(0, batch.rank()), other_batch);
+    // Its axes: the batches, the operand's free ones, and the other's contracted ones in order.
+    Ints order = Shape::filled(rank, 0);
+    int at = 0;
+    for (const std::int64_t axis : batch) order[static_cast<int>(axis)] = at++;
+    for (const std::int64_t axis : free) order[static_cast<int>(axis)] = at++;
+    for (int i = 0; i < contract.rank(); ++i) {
+        const auto before = std::count_if(other_contract.begin(), other_contract.end(),
+                                          [&](std::int64_t a) { return a < other_contract[i]; });
+        order[static_cast<int>(contract[i])] = at + before;
+    }
+    return permute(flow, Axes(order));
+}
+
+Gradients dot_gradient(const GradientArgs& g) {
+    const Ints contract[] = {g.call.attrs.list(0), g.call.attrs.list(1)};
+    const Ints batch[] = {g.call.attrs.list(2), g.call.attrs.list(3)};
+    const int ranks[] = {g[0].shape().rank(), g[1].shape().rank()};
+    const int batches = batch[0].rank();
+    const int firsts = ranks[0] - batches - contract[0].rank();
+    return {flow_to(g.cotangent(), g[1], ranks[0], contract[0], batch[0], contract[1], batch[1],
+                    batches + firsts),
+            flow_to(g.cotangent(), g[0], ranks[1], contract[1], batch[1], contract[0], batch[0],
+                    batches)};
+}
+
 }  // namespace
 
 std::vector<OpDef> contraction() {
@@ -164,6 +204,7 @@ std::vector<OpDef> contraction() {
             .evaluate = evaluate_dot,
             .lowering = Lowering::contraction,
             .kernels = {"microkernel", "onednn", "loops"},
+            .gradient = dot_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
             .cases = {{{{3, 4}, {4, 5}}, {Ints{1}, Ints{0}, Ints{}, Ints{}}},

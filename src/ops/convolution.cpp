@@ -4,6 +4,7 @@
 
 #include "ops/build.h"
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -148,6 +149,62 @@ void evaluate_convolution(const EvalArgs& args) {
     });
 }
 
+/// [a, groups * b, sizes] as [b, groups * a, sizes], or with the groups in front of b.
+Value turned(const Value& x, std::int64_t groups, bool groups_stay) {
+    const Shape from = x.shape();
+    const Dim inner = from.dim(1) / groups;
+    Shape split{from.dim(0), groups, inner};
+    Ints order = groups_stay ? Ints{1, 2, 0} : Ints{2, 1, 0};
+    Shape whole =
+        groups_stay ? Shape{from.dim(1), from.dim(0)} : Shape{inner, from.dim(0) * groups};
+    for (int d = 2; d < from.rank(); ++d) {
+        split.push_back(from.dim(d));
+        order.push_back(d + 1);
+        whole.push_back(from.dim(d));
+    }
+    return reshape(permute(reshape(x, split), Axes(order)), whole);
+}
+
+/// To the images: each cotangent times its window, where the window lay. To the windows: the
+/// images' channels by the cotangents', images and channels having changed places, and strides and
+/// dilation too.
+Gradients convolution_gradient(const GradientArgs& g) {
+    const Window window(g.call.attrs);
+    const Shape x = g[0].shape();
+    const Shape w = g[1].shape();
+    const Shape made = g.cotangent().shape();
+    if (made.count() == Dim(0) || w.count() == Dim(0)) return {zeros_like(g[0]), zeros_like(g[1])};
+    const int dims = x.rank() - 2;
+    Ints padding;
+    for (const Ints* side : {&window.before, &window.after}) {
+        for (int d = 0; d < dims; ++d) padding.push_back((*side)[d]);
+    }
+    Ints more;
+    Ints none = Shape::filled(x.rank(), 0);
+    Ints cut = none;
+    for (int d = 0; d < dims; ++d) {
+        const Dim reach = (w.dim(2 + d) - 1) * window.dilation[d] + 1;
+        const Dim used = (made.dim(2 + d) - 1) * window.strides[d] + reach;
+        const Dim left = x.dim(2 + d) + window.before[d] + window.after[d] - used;
+        more.push_back(left);
+        // Windows that begin in what no window reached are made, and taken away.
+        cut.set(2 + d, Dim(0) - left / window.dilation[d]);
+    }
+    const Value images[] = {g.cotangent(), conjugate(g[1])};
+    const Attribute back[] = {window.strides, padding, more, window.dilation, window.groups};
+    const Value to_images = g.builder.op("convolution_transpose", images, back);
+
+    const Value windows[] = {turned(conjugate(g[0]), window.groups, false),
+                             turned(g.cotangent(), window.groups, true)};
+    const Attribute across[] = {window.dilation, padding, window.strides, window.groups};
+    const Value all = g.builder.op("convolution", windows, across);
+    Ints order{1, 0};
+    for (int d = 0; d < dims; ++d) order.push_back(2 + d);
+    const Value to_windows =
+        permute(padded(all, none, cut, Scalar(0).as(all.dtype())), Axes(order));
+    return {to_images, to_windows};
+}
+
 /// Strides, padding (before, then behind), dilation, groups.
 std::vector<Attribute> attributes(const Ints& strides, const Ints& padding, const Ints& dilation,
                                   std::int64_t groups) {
@@ -178,6 +235,7 @@ std::vector<OpDef> convolution() {
             .evaluate = evaluate_convolution,
             .lowering = Lowering::convolution,
             .kernels = {"onednn", "microkernel", "loops"},
+            .gradient = convolution_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -2, .high = 2},
             .cases = {{{{2, 3, 5, 6}, {4, 3, 3, 3}}, attributes({1, 1}, {1, 1, 1, 1}, {1, 1}, 1)},

@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -130,7 +131,36 @@ TensorSpec infer_abs(const InferArgs& args) {
 }
 
 constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
-constexpr Trait kFloatMath = kArithmetic | Trait::to_float;
+
+// ---- gradients
+
+Gradients add_gradient(const GradientArgs& g) { return {g.cotangent(), g.cotangent()}; }
+Gradients sub_gradient(const GradientArgs& g) { return {g.cotangent(), -g.cotangent()}; }
+Gradients mul_gradient(const GradientArgs& g) { return {through(g, g[1]), through(g, g[0])}; }
+Gradients div_gradient(const GradientArgs& g) {
+    return {g.cotangent() / conjugate(g[1]), -through(g, g.result / g[1])};
+}
+Gradients maximum_gradient(const GradientArgs& g) {
+    return shared_by(g, gt(g[0], g[1]), lt(g[0], g[1]));
+}
+Gradients minimum_gradient(const GradientArgs& g) {
+    return shared_by(g, lt(g[0], g[1]), gt(g[0], g[1]));
+}
+Gradients neg_gradient(const GradientArgs& g) { return {-g.cotangent()}; }
+Gradients abs_gradient(const GradientArgs& g) {
+    if (!is_complex(g[0].dtype())) return {g.cotangent() * sign(g[0])};
+    // At 0 nothing flows back: dividing by 1 there leaves 0.
+    const Value zero = constant_like(g.result, 0);
+    const Value length = select(eq(g.result, zero), constant_like(g.result, 1), g.result);
+    return {g[0] * cast(g.cotangent() / length, g[0].dtype())};
+}
+Gradients fma_gradient(const GradientArgs& g) {
+    return {g.cotangent() * g[1], g.cotangent() * g[0], g.cotangent()};
+}
+Gradients copysign_gradient(const GradientArgs& g) {
+    return {g.cotangent() * sign(g[0]) * copysign(constant_like(g[1], 1), g[1]), {}};
+}
+Gradients scale2_gradient(const GradientArgs& g) { return {scale2(g.cotangent(), g[1]), {}}; }
 
 }  // namespace
 
@@ -146,6 +176,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Add>,
             .primitive = Primitive::add,
+            .gradient = add_gradient,
         },
         {
             .name = "sub",
@@ -157,6 +188,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Sub>,
             .primitive = Primitive::sub,
+            .gradient = sub_gradient,
         },
         {
             .name = "mul",
@@ -169,6 +201,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 2, Mul>,
             .primitive = Primitive::mul,
+            .gradient = mul_gradient,
             .tolerance = {.ulps = 4},
         },
         {
@@ -183,6 +216,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kFloatComplex,
             .evaluate = evaluate_elementwise<kFloatComplex, 2, Div>,
             .primitive = Primitive::div,
+            .gradient = div_gradient,
             .tolerance = {.ulps = 8},
         },
         {
@@ -195,6 +229,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, Maximum>,
             .primitive = Primitive::maximum,
+            .gradient = maximum_gradient,
         },
         {
             .name = "minimum",
@@ -206,6 +241,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, Minimum>,
             .primitive = Primitive::minimum,
+            .gradient = minimum_gradient,
         },
         {
             .name = "neg",
@@ -216,6 +252,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kNumeric,
             .evaluate = evaluate_elementwise<kNumeric, 1, Neg>,
             .primitive = Primitive::neg,
+            .gradient = neg_gradient,
         },
         {
             .name = "abs",
@@ -227,6 +264,7 @@ std::vector<OpDef> elementwise() {
             .infer = infer_abs,
             .evaluate = evaluate_elementwise<kNumeric, 1, Abs>,
             .primitive = Primitive::abs,
+            .gradient = abs_gradient,
             .tolerance = {.ulps = 2},
         },
         {
@@ -239,6 +277,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kFloating,
             .evaluate = evaluate_fma,
             .primitive = Primitive::fma,
+            .gradient = fma_gradient,
             .tolerance = {.ulps = 1},
         },
         {
@@ -253,6 +292,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 2, CopySign>,
             .primitive = Primitive::copysign,
+            .gradient = copysign_gradient,
         },
         {
             .name = "scale2",
@@ -266,6 +306,7 @@ std::vector<OpDef> elementwise() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 2, Scale2>,
             .primitive = Primitive::scale2,
+            .gradient = scale2_gradient,
         },
     };
 }

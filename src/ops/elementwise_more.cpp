@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/maths.h"
 #include "ops/table.h"
 #include "ops/values.h"
@@ -146,11 +147,62 @@ Value build_nextafter(ProgramBuilder&, Inputs in, const InferArgs& args) {
 }
 
 constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
-constexpr Trait kFloatMath = kArithmetic | Trait::to_float;
+
+Gradients erfinv_gradient(const GradientArgs& g) {
+    return {g.cotangent() * exp(g.result * g.result) / (2 * std::numbers::inv_sqrtpi)};
+}
+Gradients lgamma_gradient(const GradientArgs& g) { return {g.cotangent() * digamma(g[0])}; }
+Gradients logaddexp_gradient(const GradientArgs& g) {
+    return {g.cotangent() * sigmoid(g[0] - g[1]), g.cotangent() * sigmoid(g[1] - g[0])};
+}
+Gradients hypot_gradient(const GradientArgs& g) {
+    return {g.cotangent() * (g[0] / g.result), g.cotangent() * (g[1] / g.result)};
+}
+Gradients fmax_gradient(const GradientArgs& g) {
+    return shared_by(g, logical_or(gt(g[0], g[1]), ne(g[1], g[1])),
+                     logical_or(lt(g[0], g[1]), ne(g[0], g[0])));
+}
+Gradients fmin_gradient(const GradientArgs& g) {
+    return shared_by(g, logical_or(lt(g[0], g[1]), ne(g[1], g[1])),
+                     logical_or(gt(g[0], g[1]), ne(g[0], g[0])));
+}
+/// An element on a bound counts as inside; bounds in the wrong order leave the upper one.
+Gradients clamp_gradient(const GradientArgs& g) {
+    const Value none = constant_like(g.cotangent(), 0);
+    const Value above = logical_or(gt(g[0], g[2]), gt(g[1], g[2]));
+    const Value below = logical_and(lt(g[0], g[1]), logical_not(above));
+    const Value inside = logical_not(logical_or(above, below));
+    return {select(inside, g.cotangent(), none), select(below, g.cotangent(), none),
+            select(above, g.cotangent(), none)};
+}
+
+/// By its recurrence to where the asymptotic series holds; below 1/2 mirrored at it.
+Value build_digamma(ProgramBuilder&, Inputs in, const InferArgs&) {
+    const Value x = widened(in[0]);
+    const Value mirrored = lt(x, constant_like(x, 0.5));
+    const Value from = select(mirrored, 1.0 - x, x);
+    constexpr int kSteps = 10;
+    Value steps = 1.0 / from;
+    for (int k = 1; k < kSteps; ++k) steps = steps + 1.0 / (from + k);
+    const Value z = from + kSteps;
+    const Value w = 1.0 / (z * z);
+    constexpr double kSeries[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                  1.0 / 132, -691.0 / 32760, 1.0 / 12};
+    Value series = constant_like(x, kSeries[6]);
+    for (int k = 5; k >= 0; --k) series = series * w + kSeries[k];
+    const Value above = log(z) - 0.5 / z - series * w - steps;
+    // Where nothing is mirrored any angle will do whose tangent is not 0.
+    const Value angle = select(mirrored, x - round(x), constant_like(x, 0.25)) * std::numbers::pi;
+    const Value below = above - constant_like(x, std::numbers::pi) / tan(angle);
+    const Value out = select(mirrored, below, above);
+    const Value pole = constant_like(x, -std::numeric_limits<double>::infinity());
+    return narrowed(select(eq(x, constant_like(x, 0)), pole, out), in[0].dtype());
+}
 
 OpDef binary(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types,
              void (*evaluate)(const EvalArgs&),
-             std::optional<Term> (*expand)(std::span<const Term>), Tolerance tolerance = {}) {
+             std::optional<Term> (*expand)(std::span<const Term>),
+             Gradients (*gradient)(const GradientArgs&), Tolerance tolerance = {}) {
     return {
         .name = name,
         .doc = doc,
@@ -161,6 +213,7 @@ OpDef binary(std::string_view name, std::string_view doc, std::string_view edge,
         .dtypes = types,
         .evaluate = evaluate,
         .expand = expand,
+        .gradient = gradient,
         .tolerance = tolerance,
     };
 }
@@ -178,6 +231,7 @@ std::vector<OpDef> elementwise_more() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 1, Erfinv>,
             .expand = expand_erfinv,
+            .gradient = erfinv_gradient,
             .tolerance = {.ulps = 4},
             .sample = {.low = -1, .high = 1},
         },
@@ -191,17 +245,30 @@ std::vector<OpDef> elementwise_more() {
             .dtypes = kFloating,
             .evaluate = evaluate_elementwise<kFloating, 1, Lgamma>,
             .expand = expand_lgamma,
+            .gradient = lgamma_gradient,
             .tolerance = {.ulps = 6, .absolute = 4e-15},
+        },
+        {
+            .name = "digamma",
+            .doc = "Derivative of the logarithm of the gamma function of each element.",
+            .edge = "-inf at 0; inf or -inf, or far from 0, at the negative integers; digamma(inf) "
+                    "is inf.",
+            .traits = kFloatMath,
+            .dtypes = kFloating,
+            .implementations = {{.name = "series", .build = build_digamma}},
+            .tolerance = {.ulps = 16, .absolute = 4e-7},
+            .sample = {.low = 0.1, .high = 8},
         },
         binary("logaddexp", "Logarithm of the sum of the exponentials of two elements.",
                "inf if either is inf, -inf if both are -inf; NaN propagates.", kFloating,
-               evaluate_elementwise<kFloating, 2, Logaddexp>, expand_logaddexp,
+               evaluate_elementwise<kFloating, 2, Logaddexp>, expand_logaddexp, logaddexp_gradient,
                {.ulps = 4, .absolute = 1e-6}),
         binary("hypot",
                "Square root of the sum of the squares of two elements; the squares do not "
                "overflow.",
                "inf if either is infinite, even beside NaN; else NaN propagates. Never -0.",
-               kFloating, evaluate_elementwise<kFloating, 2, Hypot>, expand_hypot, {.ulps = 4}),
+               kFloating, evaluate_elementwise<kFloating, 2, Hypot>, expand_hypot, hypot_gradient,
+               {.ulps = 4}),
         {
             .name = "nextafter",
             .doc = "The number of the type that follows the first element on the way to the "
@@ -216,10 +283,10 @@ std::vector<OpDef> elementwise_more() {
         },
         binary("fmax", "The larger of two elements; a number where only one of them is NaN.",
                "NaN if both are NaN. +0 is larger than -0.", kReal,
-               evaluate_elementwise<kReal, 2, Fmax>, expand_fmax),
+               evaluate_elementwise<kReal, 2, Fmax>, expand_fmax, fmax_gradient),
         binary("fmin", "The smaller of two elements; a number where only one of them is NaN.",
                "NaN if both are NaN. -0 is smaller than +0.", kReal,
-               evaluate_elementwise<kReal, 2, Fmin>, expand_fmin),
+               evaluate_elementwise<kReal, 2, Fmin>, expand_fmin, fmin_gradient),
         {
             .name = "popcount",
             .doc = "How many bits the magnitude of each element has that are 1, as u8.",
@@ -240,6 +307,7 @@ std::vector<OpDef> elementwise_more() {
             .traits = kArithmetic,
             .dtypes = kReal,
             .implementations = {{.name = "minimum_maximum", .build = build_clamp}},
+            .gradient = clamp_gradient,
         },
     };
 }

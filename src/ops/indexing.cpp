@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -79,6 +80,19 @@ void evaluate_gather(const EvalArgs& args) {
     }
 }
 
+Gradients gather_gradient(const GradientArgs& g) {
+    const int axis = static_cast<int>(g.call.attrs.integer(0));
+    const Shape x = g[0].shape();
+    const Dim count = g[1].shape().count();
+    Shape updates = x;
+    updates.set(axis, count);
+    Shape line = Shape::filled(x.rank(), 1);
+    line.set(axis, count);
+    const Value where = broadcast_to(reshape(g[1], line), updates);
+    const Value zeros = zeros_like(g[0]);
+    return {scattered(zeros, reshape(g.cotangent(), updates), where, axis, Scatter::add), {}};
+}
+
 }  // namespace
 
 std::vector<OpDef> indexing() {
@@ -113,6 +127,7 @@ std::vector<OpDef> indexing() {
             .infer = infer_gather,
             .evaluate = evaluate_gather,
             .lowering = Lowering::gather,
+            .gradient = gather_gradient,
             .sample = {.low = -2, .high = 1},
             .cases = {{{{4, 3}, {2, 2}}, {std::int64_t{0}}},
                       {{{2, 5}, {3}}, {std::int64_t{1}}},

@@ -8,6 +8,7 @@
 
 #include "ir/placement.h"
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -648,6 +649,19 @@ TensorSpec infer_concat(const InferArgs& args) {
     return out;
 }
 
+Gradients concat_gradient(const GradientArgs& g) {
+    const int axis = static_cast<int>(g.call.attrs.integer(0));
+    Gradients out;
+    Dim start = 0;
+    for (const TensorSpec* spec : g.call.inputs) {
+        const Dim size = spec->shape.dim(axis);
+        out.push_back(part_of_axis(g.cotangent(), axis, start, size));
+        start = start + size;
+    }
+    return out;
+}
+Gradients contiguous_gradient(const GradientArgs& g) { return {g.cotangent()}; }
+
 void evaluate_concat(const EvalArgs& args) {
     const int axis = static_cast<int>(args.attrs.integer(0));
     const std::size_t size = size_of(args.spec->dtype);
@@ -868,6 +882,7 @@ std::vector<OpDef> movement() {
             .traits = Trait::elementwise | Trait::same_type,
             .evaluate = evaluate_contiguous,
             .primitive = Primitive::copy,
+            .gradient = contiguous_gradient,
         },
         {
             .name = "concat",
@@ -879,6 +894,7 @@ std::vector<OpDef> movement() {
             .infer = infer_concat,
             .evaluate = evaluate_concat,
             .lowering = Lowering::concat,
+            .gradient = concat_gradient,
             .cases = {{{{2, 3}, {2, 1}, {2, 0}}, {std::int64_t{1}}},
                       {{{2, 3}, {4, 3}}, {std::int64_t{0}}},
                       {{{5}}, {std::int64_t{0}}}},

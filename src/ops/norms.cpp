@@ -6,6 +6,7 @@
 
 #include "lazuli/error.h"
 #include "ops/build.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -26,11 +27,34 @@ Value build_log_softmax(ProgramBuilder&, Inputs in, const InferArgs& args) {
     return narrowed(shifted - log(sum(exp(shifted), axis, true)), in[0].dtype());
 }
 
+Gradients log_softmax_gradient(const GradientArgs& g) {
+    const int at = axis_of(g.call);
+    if (is_empty(g.call, g[0].shape().dim(at))) return {g.cotangent()};
+    const Value flow = widened(g.cotangent());
+    const Value share = exp(widened(g.result)) * sum(flow, Axes(at), true);
+    return {narrowed(flow - share, g[0].dtype())};
+}
+
 Value build_l2_norm(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Axes axis(axis_of(args));
     const Value x = widened(in[0]);
     const Value length = sqrt(sum(x * x, axis, true));
     return narrowed(x / maximum(length, constant_like(length, args.attrs.real(1))), in[0].dtype());
+}
+
+/// A row shorter than eps is divided by a number that does not change with it: not even its length
+/// is looked at, whose slope at 0 is infinite.
+Gradients l2_norm_gradient(const GradientArgs& g) {
+    const Axes axis(axis_of(g.call));
+    const Value x = widened(g[0]);
+    const Value flow = widened(g.cotangent());
+    const Value length = sqrt(sum(x * x, axis, true));
+    const Value eps = constant_like(length, g.call.attrs.real(1));
+    const Value is_long = gt(length, eps);
+    const Value by = select(is_long, length, eps);
+    const Value y = widened(g.result);
+    const Value along = select(is_long, sum(flow * y, axis, true), constant_like(flow, 0));
+    return {narrowed((flow - y * along) / by, g[0].dtype())};
 }
 
 /// The size along axis 1, which weights and the like have; ShapeError where one has not.
@@ -114,6 +138,7 @@ std::vector<OpDef> norms() {
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_axis,
             .implementations = {{.name = "stable", .build = build_log_softmax}},
+            .gradient = log_softmax_gradient,
             .tolerance = {.ulps = 32, .absolute = 1e-6},
             .cases = {{{{3, 5}}, {std::int64_t{1}}},
                       {{{3, 5, 2}}, {std::int64_t{1}}},
@@ -131,6 +156,7 @@ std::vector<OpDef> norms() {
             .attrs = {{"axis", AttrKind::integer}, {"eps", AttrKind::real}},
             .infer = infer_axis,
             .implementations = {{.name = "formula", .build = build_l2_norm}},
+            .gradient = l2_norm_gradient,
             .tolerance = {.ulps = 32, .absolute = 1e-6},
             .cases = {{{{3, 5}}, {std::int64_t{1}, 1e-12}},
                       {{{3, 5, 2}}, {std::int64_t{1}, 1e-12}},

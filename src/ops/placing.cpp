@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/lines.h"
 #include "ops/positions.h"
 #include "ops/table.h"
@@ -323,6 +324,77 @@ Value build_stack(ProgramBuilder& builder, std::span<const Value> in, const Infe
     return builder.op("concat", parts, attrs);
 }
 
+// ---- gradients
+
+Gradients take_along_axis_gradient(const GradientArgs& g) {
+    const int axis = static_cast<int>(g.call.attrs.integer(0));
+    return {scattered(zeros_like(g[0]), g.cotangent(), g[1], axis, Scatter::add), {}};
+}
+
+/// Of several updates of one position the last one stays.
+Gradients set_gradient(const GradientArgs& g, int axis) {
+    const Value untouched = scattered(g.cotangent(), zeros_like(g[1]), g[2], axis, Scatter::set);
+    const Value number = positions(g.builder, g[1].shape(), axis, i64);
+    const TensorSpec counts{i64, g[0].shape()};
+    const Value last =
+        scattered(g.builder.constant(std::int64_t{-1}, counts), number, g[2], axis, Scatter::set);
+    const Value stays = eq(take_along_axis(last, g[2], axis), number);
+    const Value there = take_along_axis(g.cotangent(), g[2], axis);
+    return {untouched, select(stays, there, zeros_like(there))};
+}
+
+/// Each factor gets the product of the others of its position, which holds beside zeros too.
+Gradients mul_gradient(const GradientArgs& g, int axis) {
+    const DType dtype = g[0].dtype();
+    const Value zero = constant_like(g[0], Scalar(0).as(dtype));
+    const Value one = constant_like(g[0], Scalar(1).as(dtype));
+    const Value is_zero = eq(g[1], zero);
+    const Value factors = select(is_zero, one, g[1]);
+    const Value ones = g.builder.constant(Scalar(1).as(dtype), g[0].spec());
+    const Value zeros_there = take_along_axis(
+        scattered(zeros_like(g[0]), cast(is_zero, dtype), g[2], axis, Scatter::add), g[2], axis);
+    const Value product =
+        take_along_axis(scattered(g[0], factors, g[2], axis, Scatter::mul), g[2], axis);
+    const Value others = select(is_zero, select(eq(zeros_there, one), product, zero),
+                                select(eq(zeros_there, zero), product / factors, zero));
+    return {g.cotangent() * conjugate(scattered(ones, g[1], g[2], axis, Scatter::mul)),
+            take_along_axis(g.cotangent(), g[2], axis) * conjugate(others)};
+}
+
+/// Those that are the smallest, or largest, of their position share it alike.
+Gradients choice_gradient(const GradientArgs& g, int axis) {
+    const DType dtype = g[0].dtype();
+    const Value kept = cast(eq(g[0], g.result), dtype);
+    const Value chosen = cast(eq(g[1], take_along_axis(g.result, g[2], axis)), dtype);
+    const Value share = g.cotangent() / scattered(kept, chosen, g[2], axis, Scatter::add);
+    return {kept * share, chosen * take_along_axis(share, g[2], axis)};
+}
+
+Gradients scatter_gradient(const GradientArgs& g) {
+    const int axis = static_cast<int>(g.call.attrs.integer(0));
+    std::vector<Value> out;
+    switch (static_cast<Scatter>(g.call.attrs.integer(1))) {
+        case Scatter::set: out = set_gradient(g, axis); break;
+        case Scatter::add: out = {g.cotangent(), take_along_axis(g.cotangent(), g[2], axis)}; break;
+        case Scatter::mul: out = mul_gradient(g, axis); break;
+        case Scatter::min:
+        case Scatter::max: out = choice_gradient(g, axis); break;
+    }
+    out.push_back({});
+    return out;
+}
+
+Gradients dynamic_slice_gradient(const GradientArgs& g) {
+    return {dynamic_update_slice(zeros_like(g[0]), g.cotangent(), g[1]), {}};
+}
+Gradients dynamic_update_slice_gradient(const GradientArgs& g) {
+    const Value operands[] = {g.cotangent(), g[2]};
+    const Attribute sizes[] = {Ints(g[1].shape())};
+    return {dynamic_update_slice(g.cotangent(), zeros_like(g[1]), g[2]),
+            g.builder.op("dynamic_slice", operands, sizes),
+            {}};
+}
+
 }  // namespace
 
 std::vector<OpDef> placing() {
@@ -341,6 +413,7 @@ std::vector<OpDef> placing() {
             .attrs = {{"axis", AttrKind::integer}},
             .infer = infer_take_along_axis,
             .evaluate = evaluate_take_along_axis,
+            .gradient = take_along_axis_gradient,
             .sample = {.low = -2, .high = 1},
             .cases = {{{{4, 3}, {2, 3}}, {std::int64_t{0}}},
                       {{{2, 5}, {2, 7}}, {std::int64_t{1}}},
@@ -365,6 +438,7 @@ std::vector<OpDef> placing() {
             .attrs = {{"axis", AttrKind::integer}, {"mode", AttrKind::choice, kScatterNames}},
             .infer = infer_scatter,
             .evaluate = evaluate_scatter,
+            .gradient = scatter_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .sample = {.low = -2, .high = 1},
             .cases = {{{{4, 3}, {6, 3}, {6, 3}}, {std::int64_t{0}, std::string("set")}},
@@ -389,6 +463,7 @@ std::vector<OpDef> placing() {
             .attrs = {{"sizes", AttrKind::ints}},
             .infer = infer_dynamic_slice,
             .evaluate = evaluate_dynamic_slice,
+            .gradient = dynamic_slice_gradient,
             .sample = {.low = -3, .high = 6},
             .cases = {{{{4, 6}, {2}}, {Ints{2, 3}}},
                       {{{7}, {1}}, {Ints{3}}},
@@ -409,6 +484,7 @@ std::vector<OpDef> placing() {
             .dtypes = kIntegers,
             .infer = infer_dynamic_update_slice,
             .evaluate = evaluate_dynamic_update_slice,
+            .gradient = dynamic_update_slice_gradient,
             .sample = {.low = -3, .high = 6},
             .cases = {{{{4, 6}, {2, 3}, {2}}, {}},
                       {{{7}, {3}, {1}}, {}},

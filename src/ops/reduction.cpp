@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -278,6 +279,67 @@ void evaluate_position(const EvalArgs& args) {
     });
 }
 
+// ---- gradients
+
+Gradients sum_gradient(const GradientArgs& g) { return {with_reduced_axes(g.cotangent(), g)}; }
+
+Gradients mean_gradient(const GradientArgs& g) {
+    const Value flow = with_reduced_axes(g.cotangent(), g);
+    Dim count = 1;
+    for (const std::int64_t axis : g.call.attrs.list(0))
+        count = count * g.call.inputs[0]->shape.dim(static_cast<int>(axis));
+    // By the reciprocal: f16 may not hold the number itself.
+    if (count.is_concrete())
+        return {flow * (count.value() == 0 ? 0 : 1 / static_cast<double>(count.value()))};
+    return {flow / number_of(g.builder, count, flow.dtype())};
+}
+
+/// Elements that are the largest share it alike.
+Gradients extreme_gradient(const GradientArgs& g) {
+    const Value is_it = cast(eq(g[0], with_reduced_axes(g.result, g)), g[0].dtype());
+    const Value count = sum(is_it, Axes(g.call.attrs.list(0)), true);
+    return {is_it * (with_reduced_axes(g.cotangent(), g) / count)};
+}
+
+/// The product of the elements before each along the last axis.
+Value product_before(const Value& x, bool reverse) {
+    const int last = x.shape().rank() - 1;
+    Ints front = Shape::filled(last + 1, 0);
+    Ints back = front;
+    front[last] = reverse ? -1 : 1;
+    back[last] = reverse ? 1 : -1;
+    return padded(cumprod(x, last, reverse), front, back, Scalar(1).as(x.dtype()));
+}
+
+/// Each element gets the product of all others, which holds beside zeros too.
+Gradients prod_gradient(const GradientArgs& g) {
+    const Shape from = g[0].shape();
+    const Ints axes = g.call.attrs.list(0);
+    if (axes.rank() == 0) return {g.cotangent()};
+    if (from.count() == Dim(0)) return {zeros_like(g[0])};
+    Ints order;
+    Shape kept;
+    for (int i = 0; i < from.rank(); ++i) {
+        if (std::find(axes.begin(), axes.end(), i) != axes.end()) continue;
+        order.push_back(i);
+        kept.push_back(from.dim(i));
+    }
+    Shape moved = kept;
+    Dim count = 1;
+    for (const std::int64_t axis : axes) {
+        order.push_back(axis);
+        moved.push_back(from.dim(static_cast<int>(axis)));
+        count = count * from.dim(static_cast<int>(axis));
+    }
+    kept.push_back(count);
+    const Value rows = reshape(permute(g[0], Axes(order)), kept);
+    const Value others = product_before(rows, false) * product_before(rows, true);
+    Ints back = Shape::filled(from.rank(), 0);
+    for (int i = 0; i < from.rank(); ++i) back[static_cast<int>(order[i])] = i;
+    const Value there = permute(reshape(others, moved), Axes(back));
+    return {with_reduced_axes(g.cotangent(), g) * conjugate(there)};
+}
+
 }  // namespace
 
 std::vector<AttrDef> reduce_attrs() {
@@ -318,6 +380,7 @@ std::vector<OpDef> reduction() {
             .evaluate = evaluate_sum,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "add", .initial = zero},
+            .gradient = sum_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = reduce_cases(true),
         },
@@ -332,6 +395,7 @@ std::vector<OpDef> reduction() {
             .evaluate = evaluate_extreme<true>,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "maximum", .initial = lowest},
+            .gradient = extreme_gradient,
             .cases = reduce_cases(false),
         },
         {
@@ -347,6 +411,7 @@ std::vector<OpDef> reduction() {
             .evaluate = evaluate_mean,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "add", .initial = zero, .mean = true},
+            .gradient = mean_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = reduce_cases(true),
         },
@@ -388,6 +453,7 @@ std::vector<OpDef> reduction() {
             .evaluate = evaluate_extreme<false>,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "minimum", .initial = highest},
+            .gradient = extreme_gradient,
             .cases = reduce_cases(false),
         },
         {
@@ -403,6 +469,7 @@ std::vector<OpDef> reduction() {
             .evaluate = evaluate_prod,
             .lowering = Lowering::reduction,
             .reduction = {.combine = "mul", .initial = one},
+            .gradient = prod_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-300},
             .cases = reduce_cases(true),
         },

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -195,17 +196,29 @@ TensorSpec infer_kind(const InferArgs& args) { return {DType::boolean, args.inpu
 
 constexpr Trait kArithmetic = Trait::elementwise | Trait::same_type | Trait::promotes;
 
+Gradients square_gradient(const GradientArgs& g) { return {g.cotangent() * g[0] * 2.0}; }
+Gradients reciprocal_gradient(const GradientArgs& g) {
+    return {-g.cotangent() * g.result * g.result};
+}
+Gradients fmod_gradient(const GradientArgs& g) {
+    return {g.cotangent(), -g.cotangent() * trunc(g[0] / g[1])};
+}
+Gradients rem_gradient(const GradientArgs& g) {
+    return {g.cotangent(), -g.cotangent() * floor_divide(g[0], g[1])};
+}
+
 OpDef unary(std::string_view name, std::string_view doc, std::string_view edge, DTypeSet types,
-            void (*evaluate)(const EvalArgs&),
-            std::optional<Term> (*expand)(std::span<const Term>)) {
+            void (*evaluate)(const EvalArgs&), std::optional<Term> (*expand)(std::span<const Term>),
+            Gradients (*gradient)(const GradientArgs&) = nullptr) {
     return {
         .name = name,
         .doc = doc,
         .edge = edge,
-        .traits = kArithmetic,
+        .traits = gradient != nullptr ? kArithmetic : kArithmetic | Trait::no_gradient,
         .dtypes = types,
         .evaluate = evaluate,
         .expand = expand,
+        .gradient = gradient,
     };
 }
 
@@ -233,7 +246,8 @@ std::vector<OpDef> rounding() {
     floor.primitive = Primitive::floor;
     OpDef reciprocal =
         unary("reciprocal", "1 over each element.", "reciprocal(0) is inf, reciprocal(-0) is -inf.",
-              kFloating, evaluate_elementwise<kFloating, 1, Reciprocal>, expand_reciprocal);
+              kFloating, evaluate_elementwise<kFloating, 1, Reciprocal>, expand_reciprocal,
+              reciprocal_gradient);
     reciprocal.traits = kArithmetic | Trait::to_float;
     return {
         floor,
@@ -248,7 +262,7 @@ std::vector<OpDef> rounding() {
               "NaN stays; of -0 it is 0.", kReal, evaluate_elementwise<kReal, 1, Sign>,
               expand_sign),
         unary("square", "Each element times itself.", "Integers wrap.", kReal,
-              evaluate_elementwise<kReal, 1, Square>, expand_square),
+              evaluate_elementwise<kReal, 1, Square>, expand_square, square_gradient),
         reciprocal,
         {
             .name = "floor_divide",
@@ -257,7 +271,7 @@ std::vector<OpDef> rounding() {
                     "reals x / 0 is inf or NaN, inf by another number NaN, -1 by inf -1.",
             .min_inputs = 2,
             .max_inputs = 2,
-            .traits = kArithmetic,
+            .traits = kArithmetic | Trait::no_gradient,
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, FloorDivide>,
             .primitive = Primitive::quotient,
@@ -277,6 +291,7 @@ std::vector<OpDef> rounding() {
             .evaluate = evaluate_elementwise<kReal, 2, Fmod>,
             .primitive = Primitive::fmod,
             .expand = expand_fmod,
+            .gradient = fmod_gradient,
         },
         {
             .name = "rem",
@@ -289,6 +304,7 @@ std::vector<OpDef> rounding() {
             .dtypes = kReal,
             .evaluate = evaluate_elementwise<kReal, 2, Rem>,
             .expand = expand_rem,
+            .gradient = rem_gradient,
             .tolerance = {.ulps = 1},
         },
         is_kind("isnan", "Whether each element is NaN.", "inf is not NaN.",

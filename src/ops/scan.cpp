@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/lines.h"
 #include "ops/table.h"
 
@@ -99,6 +100,53 @@ std::vector<Case> scan_cases() {
     };
 }
 
+// ---- gradients
+
+struct Along {
+    explicit Along(const GradientArgs& g)
+        : axis(static_cast<int>(g.call.attrs.integer(0))), reverse(g.call.attrs.boolean(1)) {}
+    int axis;
+    bool reverse;
+};
+
+Gradients cumsum_gradient(const GradientArgs& g) {
+    const Along along(g);
+    return {cumsum(g.cotangent(), along.axis, !along.reverse)};
+}
+
+/// Products that an element is part of, divided by it. Behind a zero all are 0; the first zero
+/// itself gets the products without it, which end at the next one.
+Gradients cumprod_gradient(const GradientArgs& g) {
+    const Along along(g);
+    const Value zero = constant_like(g[0], Scalar(0).as(g[0].dtype()));
+    const Value one = constant_like(g[0], Scalar(1).as(g[0].dtype()));
+    const Value is_zero = eq(g[0], zero);
+    const Value zeros = cumsum(cast(is_zero, i64), along.axis, along.reverse);
+    const Value before = eq(zeros, constant_like(zeros, 0));
+    const Value behind_one = eq(zeros, constant_like(zeros, 1));
+    const Value first = logical_and(is_zero, behind_one);
+    const Value without = cumprod(select(first, one, g[0]), along.axis, along.reverse);
+    const auto flow = [&](const Value& where, const Value& product) {
+        const Value each = select(where, g.cotangent() * conjugate(product), zero);
+        return cumsum(each, along.axis, !along.reverse);
+    };
+    const Value divided = flow(before, g.result) / conjugate(select(is_zero, one, g[0]));
+    return {select(before, divided, select(first, flow(behind_one, without), zero))};
+}
+
+/// Each goes to the last element that was the largest, or smallest, so far.
+Gradients choosing_gradient(const GradientArgs& g) {
+    const Along along(g);
+    const Value position = positions(g.builder, g[0].shape(), along.axis, i64);
+    const Value decides = eq(g[0], g.result);
+    const Value last = number_of(g.builder, g[0].shape().dim(along.axis), i64);
+    const Value where =
+        along.reverse
+            ? cummin(select(decides, position, last - 1.0), along.axis, true)
+            : cummax(select(decides, position, constant_like(position, 0)), along.axis, false);
+    return {scattered(zeros_like(g[0]), g.cotangent(), where, along.axis, Scatter::add)};
+}
+
 }  // namespace
 
 std::vector<OpDef> scan() {
@@ -115,6 +163,7 @@ std::vector<OpDef> scan() {
             .infer = infer_summing,
             .evaluate = evaluate_summing<false>,
             .reduction = {.combine = "add"},
+            .gradient = cumsum_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = scan_cases(),
         },
@@ -130,6 +179,7 @@ std::vector<OpDef> scan() {
             .infer = infer_summing,
             .evaluate = evaluate_summing<true>,
             .reduction = {.combine = "mul"},
+            .gradient = cumprod_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-6},
             .cases = scan_cases(),
         },
@@ -144,6 +194,7 @@ std::vector<OpDef> scan() {
             .attrs = scan_attrs(),
             .infer = infer_choosing,
             .evaluate = evaluate_choosing<true>,
+            .gradient = choosing_gradient,
             .cases = scan_cases(),
         },
         {
@@ -157,6 +208,7 @@ std::vector<OpDef> scan() {
             .attrs = scan_attrs(),
             .infer = infer_choosing,
             .evaluate = evaluate_choosing<false>,
+            .gradient = choosing_gradient,
             .cases = scan_cases(),
         },
     };

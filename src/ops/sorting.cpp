@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/lines.h"
 #include "ops/table.h"
 
@@ -155,6 +156,12 @@ std::vector<Case> sort_cases() {
     };
 }
 
+Gradients sort_gradient(const GradientArgs& g) {
+    const int axis = static_cast<int>(g.call.attrs.integer(0));
+    const Value from = argsort(g[0], axis, g.call.attrs.boolean(1));
+    return {take_along_axis(g.cotangent(), argsort(from, axis, false), axis)};
+}
+
 }  // namespace
 
 std::vector<OpDef> sorting() {
@@ -171,6 +178,7 @@ std::vector<OpDef> sorting() {
             .attrs = sort_attrs(),
             .infer = infer_sort,
             .evaluate = evaluate_sort,
+            .gradient = sort_gradient,
             .cases = sort_cases(),
         },
         {

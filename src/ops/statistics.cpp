@@ -5,6 +5,7 @@
 
 #include "ops/build.h"
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/reduction.h"
 #include "ops/table.h"
 
@@ -72,6 +73,16 @@ Value build_logsumexp(ProgramBuilder& builder, Inputs in, const InferArgs& args)
     return narrowed(settled(total, args), args.wanted->dtype);
 }
 
+Gradients logsumexp_gradient(const GradientArgs& g) {
+    if (g[0].shape().count() == Dim(0)) return {{}};
+    const Value x = widened(g[0]);
+    const Value total = with_reduced_axes(widened(g.result), g);
+    // Of infinities: where the total is one, its elements are at no distance from it.
+    const Value distance = select(eq(x, total), constant_like(x, 0), x - total);
+    const Value flow = with_reduced_axes(widened(g.cotangent()), g);
+    return {narrowed(flow * exp(distance), g[0].dtype())};
+}
+
 Value build_count_nonzero(ProgramBuilder&, Inputs in, const InferArgs& args) {
     const Value holds = in[0].dtype() == DType::boolean ? in[0] : cast(in[0], DType::boolean);
     return sum(holds, Axes(args.attrs.list(kAxes)), args.attrs.boolean(kKeepdims));
@@ -137,6 +148,7 @@ std::vector<OpDef> statistics() {
             .attrs = reduce_attrs(),
             .infer = infer_same_type,
             .implementations = {{.name = "shifted", .build = build_logsumexp}},
+            .gradient = logsumexp_gradient,
             .tolerance = {.ulps = 32, .absolute = 1e-6},
             .cases = reduce_cases(true),
         },

@@ -22,6 +22,7 @@ void lazuli_install_ops() {
         attention,              //
         bundles,                //
         control,                //
+        differentiation,        //
         linalg_factor,          //
         linalg_spectral,        //
         linalg_solve,           //

@@ -26,6 +26,7 @@ std::vector<OpDef> composites();
 std::vector<OpDef> attention();
 std::vector<OpDef> bundles();
 std::vector<OpDef> control();
+std::vector<OpDef> differentiation();
 std::vector<OpDef> linalg_factor();
 std::vector<OpDef> linalg_spectral();
 std::vector<OpDef> linalg_solve();

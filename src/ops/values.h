@@ -66,6 +66,7 @@ inline Value operator/(const Value& x, const Value& y) { return div(x, y); }
 inline Value operator-(const Value& x) { return neg(x); }
 inline Value operator+(const Value& x, double y) { return add(x, constant_like(x, y)); }
 inline Value operator-(const Value& x, double y) { return sub(x, constant_like(x, y)); }
+inline Value operator-(double x, const Value& y) { return sub(constant_like(y, x), y); }
 inline Value operator*(const Value& x, double y) { return mul(x, constant_like(x, y)); }
 inline Value operator/(const Value& x, double y) { return div(x, constant_like(x, y)); }
 inline Value operator/(double x, const Value& y) { return div(constant_like(y, x), y); }

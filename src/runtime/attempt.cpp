@@ -198,7 +198,7 @@ void Attempt::complete() noexcept {
             }
             node.value = values_[i].release();
             node.state.store(State::available, std::memory_order_release);
-            ir::detach_inputs(node, released_);  // there is room for them
+            if (!node.is_on_tape()) ir::detach_inputs(node, released_);  // there is room for them
         }
     }
     flight_->finish();
