@@ -152,11 +152,12 @@ class Reverse {
         if (owner.is_param())
             throw ArgumentError("a gradient of the parts of a bundle from outside was asked for");
         const Called called(program_, program_.operation(owner.index()));
-        const std::vector<Dim> offsets = bundle_offsets(called.args().op.results(called.args()));
+        const std::vector<TensorSpec> results = called.args().op.results(called.args());
+        const std::vector<Dim> offsets = bundle_offsets(results);
         const Dim offset = part.attrs().size(0);
-        // Results without elements share their offsets, and have no gradients that matter.
-        for (std::size_t k = offsets.size(); k > 0; --k) {
-            if (offsets[k - 1] == offset) return {owner, k - 1};
+        // Results without elements share their offsets with the next one.
+        for (std::size_t k = 0; k < offsets.size(); ++k) {
+            if (offsets[k] == offset && results[k] == part.spec()) return {owner, k};
         }
         throw InternalError(fmt::format("{} has no part at {}", called.text(), offset.str()));
     }

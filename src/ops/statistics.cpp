@@ -37,6 +37,16 @@ Value settled(const Value& x, const InferArgs& args) {
     return x.shape() == args.wanted->shape ? x : reshape(x, args.wanted->shape);
 }
 
+/// The number of elements less the correction, beside `like`.
+Value degrees_of_freedom(const Value& like, const InferArgs& args) {
+    const double correction = args.attrs.real(kCorrection);
+    const Dim count = count_of(args);
+    if (count.is_concrete())
+        return constant_like(like, std::max(0.0, static_cast<double>(count.value()) - correction));
+    const Value left = number_of(like.builder(), count, f64) - correction;
+    return narrowed(maximum(left, constant_like(left, 0)), like.dtype());
+}
+
 Value variance(const Value& given, const InferArgs& args) {
     const Axes axes(args.attrs.list(kAxes));
     const Value x = widened(given);
@@ -44,18 +54,26 @@ Value variance(const Value& given, const InferArgs& args) {
     const Value centred = x - mean(x, axes, true);
     const Value squares =
         is_complex(x.dtype()) ? square(real(centred)) + square(imag(centred)) : square(centred);
-    const double correction = args.attrs.real(kCorrection);
     const Value total = sum(squares, axes, args.attrs.boolean(kKeepdims));
-    const Dim count = count_of(args);
-    if (count.is_concrete())
-        return total / std::max(0.0, static_cast<double>(count.value()) - correction);
-    const Value left = number_of(total.builder(), count, f64) - correction;
-    return total / narrowed(maximum(left, constant_like(left, 0)), total.dtype());
+    return total / degrees_of_freedom(total, args);
 }
 
 Value build_var(ProgramBuilder&, Inputs in, const InferArgs& args) {
     return narrowed(variance(in[0], args), args.wanted->dtype);
 }
+/// Of elements that are all alike nothing flows back, though the slope of the root is infinite
+/// there.
+Gradients std_gradient(const GradientArgs& g) {
+    const Value y = with_reduced_axes(widened(g.result), g);
+    const Value zero = constant_like(y, 0);
+    const Value by = select(eq(y, zero), constant_like(y, 1), y) * degrees_of_freedom(y, g.call);
+    const Value flow = with_reduced_axes(widened(g.cotangent()), g);
+    const Value scale = select(eq(y, zero), zero, flow / by);
+    const Value x = widened(g[0]);
+    const Value centred = x - mean(x, Axes(g.call.attrs.list(kAxes)), true);
+    return {narrowed(centred * narrowed(scale, x.dtype()), g[0].dtype())};
+}
+
 Value build_std(ProgramBuilder&, Inputs in, const InferArgs& args) {
     return narrowed(sqrt(variance(in[0], args)), args.wanted->dtype);
 }
@@ -133,6 +151,7 @@ std::vector<OpDef> statistics() {
             .attrs = var_attrs(),
             .infer = infer_var,
             .implementations = {{.name = "two_pass", .build = build_std}},
+            .gradient = std_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .cases = var_cases(),
         },
