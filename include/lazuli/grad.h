@@ -62,6 +62,23 @@ struct Jvp {
 Jvp jvp(const TensorFunction& function, const std::vector<Tensor>& arguments,
         const std::vector<Tensor>& tangents);
 
+/// Calls a function whose values in between are not kept for its gradient, but computed again when
+/// that is: less memory for more work. It is recorded with tensors that have no value.
+std::vector<Tensor> checkpoint(const TensorFunction& function,
+                               const std::vector<Tensor>& arguments);
+
+/// From arguments, results and a cotangent a result that is a float to one an argument that is: an
+/// empty tensor where nothing flows back.
+using BackwardFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& arguments,
+                                                           const std::vector<Tensor>& results,
+                                                           const std::vector<Tensor>& cotangents)>;
+
+/// Calls a function whose gradient is what another says. Both are recorded with tensors that have
+/// no value.
+std::vector<Tensor> custom_gradient(const TensorFunction& function,
+                                    const BackwardFunction& backward,
+                                    const std::vector<Tensor>& arguments);
+
 /// While it lives, what this thread records is nothing that gradients flow through.
 class NoGradScope {
    public:
@@ -85,6 +102,18 @@ TensorFunction of_list(const F& function) {
 }
 
 }  // namespace detail
+
+/// From a function of tensors that returns one to the same, whose values in between are computed
+/// again for its gradient.
+///
+///     const auto block = checkpoint([&](const Tensor& x) { return layer(x); });
+template <class F>
+    requires(!detail::TakesTensorList<F>)
+auto checkpoint(F function) {
+    return [function](const std::convertible_to<Tensor> auto&... arguments) -> Tensor {
+        return checkpoint(detail::of_list<sizeof...(arguments)>(function), {arguments...})[0];
+    };
+}
 
 /// From a function of tensors that returns one number, or it and other tensors, to a function that
 /// returns the number, its gradients with respect to the chosen arguments (all where none are) and

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lazuli/error.h"
+#include "lazuli/program.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -117,10 +118,41 @@ void evaluate_part(const EvalArgs& args) {
     }
 }
 
+std::vector<TensorSpec> bundle_results(const InferArgs& args) {
+    std::vector<TensorSpec> out;
+    for (const TensorSpec* input : args.inputs) out.push_back(*input);
+    return out;
+}
+TensorSpec infer_bundle(const InferArgs& args) { return bundle_spec(bundle_results(args)); }
+
+void evaluate_bundle(const EvalArgs& args) {
+    const BundleLayout layout = bundle_layout(args);
+    for (std::size_t i = 0; i < args.inputs.size(); ++i) {
+        const auto bytes = static_cast<std::size_t>(args.inputs[i].spec->nbytes());
+        if (bytes > 0) std::memcpy(bundle_part<char>(args, layout, i), args.inputs[i].data, bytes);
+    }
+}
+
+std::vector<Value> bundle_gradient(const GradientArgs& g) {
+    return {g.cotangents.begin(), g.cotangents.end()};
+}
+
 }  // namespace
 
 std::vector<OpDef> bundles() {
     return {
+        {
+            .name = "bundle",
+            .doc = "Several values as the bytes in which an op with many results keeps them.",
+            .edge = "Bytes are taken as they are.",
+            .min_inputs = 0,
+            .max_inputs = -1,
+            .infer = infer_bundle,
+            .results = bundle_results,
+            .evaluate = evaluate_bundle,
+            .gradient = bundle_gradient,
+            .cases = {{{{2, 3}, {4}}, {}}, {{{}, {0, 2}, {3}}, {}}},
+        },
         {
             .name = "part",
             .doc = "One of several results, out of the bytes in which an op with many keeps them.",

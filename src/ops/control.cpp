@@ -9,6 +9,7 @@
 #include "lazuli/error.h"
 #include "lazuli/program.h"
 #include "ops/bundle.h"
+#include "ops/control_gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -231,6 +232,7 @@ std::vector<OpDef> control() {
             .infer = infer_loop,
             .results = loop_results,
             .evaluate = evaluate_control,
+            .gradient = loop_gradient,
             .cases = {{{{3}}, loops(doubles, 0, 4, false), {}, {f32}},
                       {{{3}, {5, 3}, {3}}, loops(stacks, 1, 5, false), {}, {f32, f32, f32}},
                       {{{3}, {5, 3}, {3}}, loops(stacks, 1, 5, true), {}, {f32, f32, f32}},
@@ -246,6 +248,7 @@ std::vector<OpDef> control() {
             .infer = infer_cond,
             .results = cond_results,
             .evaluate = evaluate_control,
+            .gradient = cond_gradient,
             .cases = {{{{}, {2}}, {negates, squares}, {}, {DType::boolean, f32}}},
         },
         {
@@ -261,6 +264,7 @@ std::vector<OpDef> control() {
             .infer = infer_while,
             .results = while_results,
             .evaluate = evaluate_control,
+            .gradient = while_gradient,
             .cases = {{{{2}}, {is_small, grows, std::int64_t{1}}, {}, {f32}}},
         },
     };

@@ -38,11 +38,14 @@ Value scattered(const Value& x, const Value& updates, const Value& positions, in
     return x.builder().op(require_op("scatter"), operands, words.words());
 }
 
-Value part_of(const GradientArgs& g, std::size_t i) {
-    const std::vector<TensorSpec> results = g.call.op.results(g.call);
+Value part_of(const Value& bundle, std::span<const TensorSpec> results, std::size_t i) {
     AttrWords words;
     words.integer(bundle_offsets(results)[i].raw());
-    return g.builder.op(require_op("part"), {&g.result, 1}, words.words(), &results[i]);
+    return bundle.builder().op(require_op("part"), {&bundle, 1}, words.words(), &results[i]);
+}
+
+Value part_of(const GradientArgs& g, std::size_t i) {
+    return part_of(g.result, g.call.op.results(g.call), i);
 }
 
 Value with_reduced_axes(const Value& x, const GradientArgs& g) {

@@ -38,7 +38,9 @@ Value transposed(const Value& cotangent, const ShapeTracker& view, const Shape& 
 Value scattered(const Value& x, const Value& updates, const Value& positions, int axis,
                 Scatter mode);
 
-/// Result `i` of an op that has several.
+/// Result `i` of an op that has several, out of its bundle.
+Value part_of(const Value& bundle, std::span<const TensorSpec> results, std::size_t i);
+/// The same of the op that flows back.
 Value part_of(const GradientArgs& g, std::size_t i);
 
 /// A reduction's result, or cotangent, with the axes that were taken away as sizes of 1.

@@ -75,12 +75,15 @@ class Reverse {
     Reverse(ProgramBuilder& builder, const Program& program, const Forward& forward)
         : builder_(builder), program_(program), forward_(forward), cotangents_(program.size()) {}
 
-    std::vector<Value> run(std::span<const Value> cotangents, const std::vector<bool>& wanted) {
+    /// `bundled`: the program's only result is a bundle, and cotangents are those of its parts.
+    std::vector<Value> run(std::span<const Value> cotangents, const std::vector<bool>& wanted,
+                           bool bundled) {
         params_.resize(wanted.size());
         find_active(wanted);
         for (std::size_t i = 0; i < cotangents.size(); ++i) {
-            const ValueRef value = program_.results()[i].value;
-            if (cotangents[i].defined() && is_active(value)) add(slot(value), cotangents[i]);
+            const ValueRef value = program_.results()[bundled ? 0 : i].value;
+            if (cotangents[i].defined() && is_active(value))
+                add(slot(value, bundled ? i : 0), cotangents[i]);
         }
         for (std::size_t i = program_.size(); i > 0; --i) {
             const bool reached = std::ranges::any_of(cotangents_[i - 1], &Value::defined);
@@ -176,8 +179,9 @@ class Reverse {
                 fmt::format("{}: the op has no gradient: {}", def.name, called.text()));
         const Program program = built(args.call);
         const std::vector<Value> values = inlined(builder_, program, args.inputs);
-        const auto forward = [&](ValueRef v) { return value_in(v, args.inputs, values); };
-        return reverse(builder_, program, forward, args.cotangents, args.wanted);
+        const Forward forward = [&](ValueRef v) { return value_in(v, args.inputs, values); };
+        return Reverse(builder_, program, forward)
+            .run(args.cotangents, args.wanted, def.results != nullptr);
     }
 
     ProgramBuilder& builder_;
@@ -193,7 +197,7 @@ class Reverse {
 
 std::vector<Value> reverse(ProgramBuilder& builder, const Program& program, const Forward& forward,
                            std::span<const Value> cotangents, const std::vector<bool>& wanted) {
-    return Reverse(builder, program, forward).run(cotangents, wanted);
+    return Reverse(builder, program, forward).run(cotangents, wanted, false);
 }
 
 }  // namespace lazuli::ops

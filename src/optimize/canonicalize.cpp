@@ -1,6 +1,7 @@
 // One form for what only moves or renames elements. See tests/golden/optimize/views.ir
 
 #include "ir/placement.h"
+#include "ops/bundle.h"
 #include "optimize/passes.h"
 
 namespace lazuli::optimize {
@@ -49,13 +50,30 @@ std::optional<Value> moved(Rewriter& rewriter, const Candidate& candidate) {
     return view_of(rewriter, operand, placement, candidate.spec);
 }
 
+/// A part of what was just bundled is what was put there.
+std::optional<Value> part_of_bundle(Rewriter& rewriter, const Candidate& candidate) {
+    static const OpId bundle = require_op("bundle");
+    const Candidate* below = rewriter.producer(candidate.inputs[0]);
+    if (below == nullptr || below->op != bundle) return std::nullopt;
+    std::vector<TensorSpec> specs;
+    for (const Value& input : below->inputs) specs.push_back(input.spec());
+    const std::vector<Dim> offsets = ops::bundle_offsets(specs);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        if (offsets[i] == candidate.attrs().size(0) && specs[i] == candidate.spec)
+            return below->inputs[i];
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 Program canonicalize(const Program& program, Fuel& fuel) {
     static const OpId cast = require_op("cast");
+    static const OpId part = require_op("part");
     return Rewriter(fuel).run(
         program, [](Rewriter& rewriter, const Candidate& candidate) -> std::optional<Value> {
             if (candidate.def().move != nullptr) return moved(rewriter, candidate);
+            if (candidate.op == part) return part_of_bundle(rewriter, candidate);
             if (candidate.op == cast && candidate.inputs[0].spec() == candidate.spec)
                 return candidate.inputs[0];
             return std::nullopt;

@@ -39,4 +39,13 @@ Program merge_equal(const Program& program, Fuel& fuel) {
         true);
 }
 
+Program open_anew(const Program& program, Fuel& fuel) {
+    static const OpId anew = require_op("anew");
+    return Rewriter(fuel).run(program,
+                              [](Rewriter&, const Candidate& candidate) -> std::optional<Value> {
+                                  if (candidate.op != anew) return std::nullopt;
+                                  return candidate.inputs[0];
+                              });
+}
+
 }  // namespace lazuli::optimize

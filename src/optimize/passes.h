@@ -15,5 +15,7 @@ Program fold(const Program& program, Fuel& fuel);
 Program algebra(const Program& program, Fuel& fuel);
 /// Equal operations become one, and what no result needs goes.
 Program merge_equal(const Program& program, Fuel& fuel);
+/// What was kept apart to be computed anew is what it is of: nothing is made equal behind this.
+Program open_anew(const Program& program, Fuel& fuel);
 
 }  // namespace lazuli::optimize

@@ -21,13 +21,11 @@ struct Pass {
     Program (*run)(const Program& program, Fuel& fuel);
 };
 
-// Top to bottom. Views first, since rules look through none; equal operations last, when forms are
-// final.
+// Top to bottom. Views first, since rules look through none; equal operations when forms are final,
+// and behind that what must not be made equal.
 constexpr Pass kPasses[] = {
-    {"canonicalize", canonicalize},
-    {"fold", fold},
-    {"algebra", algebra},
-    {"merge_equal", merge_equal},
+    {"canonicalize", canonicalize}, {"fold", fold},           {"algebra", algebra},
+    {"merge_equal", merge_equal},   {"open_anew", open_anew},
 };
 
 std::size_t index_of(std::string_view name) {

@@ -94,6 +94,7 @@ void check(const CheckedCall& call, std::uint64_t seed) {
     const Tensors down = f(moved(x, v, -step.size));
     for (std::size_t i = 0; i < y.size(); ++i) {
         ASSERT_EQ(forward.tangents[i].spec(), y[i].spec()) << call.text;
+        if (y[i].numel() == 0) continue;
         const Tensor expected = (up[i] - down[i]) * (0.5 / step.size);
         const double far = number(max(abs(forward.tangents[i] - expected)));
         const double scale = number(max(abs(expected)) + max(abs(y[i])));
