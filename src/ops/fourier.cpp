@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "ops/eval.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -17,12 +18,6 @@ namespace {
 using Complex = std::complex<double>;
 
 enum : int { kAxis, kLength, kInverse, kFull = kInverse };  // the scale is the last
-
-int axis_of(const InferArgs& args) {
-    const std::int64_t axis = args.attrs.integer(kAxis);
-    if (axis < 0) throw IndexError(fmt::format("{}: axis {} is negative", args.op.name, axis));
-    return static_cast<int>(ensure_axis(args.op.name, axis, args.inputs[0]->shape));
-}
 
 /// Throws where fewer than `least` elements are to be transformed.
 std::int64_t length_of(const InferArgs& args, std::int64_t least) {
@@ -159,6 +154,58 @@ void evaluate_c2r(const EvalArgs& args) {
     });
 }
 
+// ---- gradients: transforms in the other direction
+
+Value fft_c2c(const Value& x, std::int64_t axis, std::int64_t n, bool inverse, double scale) {
+    return call("fft_c2c", x, axis, n, inverse, scale);
+}
+
+/// The line that was read: the first elements, or zeros behind them.
+Value to_operand(const GradientArgs& g, const Value& x) {
+    const int axis = axis_of(g.call);
+    const Dim more = g[0].shape().dim(axis) - x.shape().dim(axis);
+    if (more == Dim(0)) return x;
+    const Ints none = Shape::filled(x.shape().rank(), 0);
+    Ints after = none;
+    after.set(axis, more);
+    return padded(x, none, after, Scalar(0).as(x.dtype()));
+}
+
+/// Halves of a line of frequencies: each but those that mirror themselves, times a factor.
+Value with_mirrored_times(const GradientArgs& g, const Value& x, double factor) {
+    const int axis = axis_of(g.call);
+    const std::int64_t n = g.call.attrs.integer(kLength);
+    Shape line = Shape::filled(x.shape().rank(), 1);
+    line[axis] = x.shape()[axis];
+    const Value k = positions(g.builder, line, axis, i64);
+    const Value alone = logical_or(eq(k, constant_like(k, 0)), eq(k + k, constant_like(k, n)));
+    return select(alone, x, x * factor);
+}
+
+Gradients c2c_gradient(const GradientArgs& g) {
+    const Attrs& attrs = g.call.attrs;
+    return {to_operand(g, fft_c2c(g.cotangent(), axis_of(g.call), attrs.integer(kLength),
+                                  !attrs.boolean(kInverse), attrs.real(3)))};
+}
+
+Gradients r2c_gradient(const GradientArgs& g) {
+    const std::int64_t axis = axis_of(g.call);
+    const std::int64_t n = g.call.attrs.integer(kLength);
+    const double scale = g.call.attrs.real(3);
+    if (g.call.attrs.boolean(kFull))
+        return {to_operand(g, real(fft_c2c(g.cotangent(), axis, n, true, scale)))};
+    // Mirror images, which fft_c2r adds, are not there.
+    const Value half = with_mirrored_times(g, g.cotangent(), 0.5);
+    return {to_operand(g, call("fft_c2r", half, axis, n, scale))};
+}
+
+Gradients c2r_gradient(const GradientArgs& g) {
+    const std::int64_t axis = axis_of(g.call);
+    const std::int64_t n = g.call.attrs.integer(kLength);
+    const Value half = call("fft_r2c", g.cotangent(), axis, n, false, g.call.attrs.real(2));
+    return {to_operand(g, with_mirrored_times(g, half, 2))};
+}
+
 }  // namespace
 
 // Sensitive, since how far NaN and infinity spread along a line depends on the length's factors,
@@ -181,6 +228,7 @@ std::vector<OpDef> fourier() {
                       {"scale", AttrKind::real}},
             .infer = infer_c2c,
             .evaluate = evaluate_c2c,
+            .gradient = c2c_gradient,
             .tolerance = tolerance,
             .sample = sample,
             .cases = {{{{3, 8}}, {std::int64_t{1}, std::int64_t{8}, false, 1.0}},
@@ -211,6 +259,7 @@ std::vector<OpDef> fourier() {
                       {"scale", AttrKind::real}},
             .infer = infer_r2c,
             .evaluate = evaluate_r2c,
+            .gradient = r2c_gradient,
             .tolerance = tolerance,
             .sample = sample,
             .cases = {{{{3, 8}}, {std::int64_t{1}, std::int64_t{8}, false, 1.0}},
@@ -238,6 +287,7 @@ std::vector<OpDef> fourier() {
                       {"scale", AttrKind::real}},
             .infer = infer_c2r,
             .evaluate = evaluate_c2r,
+            .gradient = c2r_gradient,
             .tolerance = tolerance,
             .sample = sample,
             .cases = {{{{3, 5}}, {std::int64_t{1}, std::int64_t{8}, 0.125}},
