@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/linalg.h"
+#include "ops/linalg_gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -25,6 +26,57 @@ std::vector<TensorSpec> results_of_qr(const InferArgs& args) {
 }
 
 TensorSpec infer_qr(const InferArgs& args) { return bundle_spec(results_of_qr(args)); }
+
+// ---- gradients
+
+/// With M = L^-1 dA L^-H, L changes by L times the lower half of M.
+Gradients cholesky_gradient(const GradientArgs& g) {
+    const Value& l = g.result;
+    const Triangle flipped{.lower = true, .transposed = true};
+    const Value inside = lower_half(matmul(adjoint(l), g.cotangent()));
+    const Value left = triangular_solve(conjugate(l), inside, flipped);
+    return {to_lower(turned_over(triangular_solve(l, turned_over(left), flipped)))};
+}
+
+/// Q and R of independent columns, which R is square for. With W = Q^H dA R^-1, R changes by T R,
+/// where T is the upper triangle of W + W^H with half of its diagonal, and Q by dA R^-1 - Q T. What
+/// is not given is no value.
+Value tall_qr_gradient(const Value& q, const Value& r, const Value& to_q, const Value& to_r) {
+    Value inside;
+    if (to_r.defined()) inside = matmul(to_r, adjoint(r));
+    if (to_q.defined()) {
+        const Value from_q = matmul(adjoint(q), to_q);
+        inside = inside.defined() ? inside - from_q : -from_q;
+    }
+    const Value half = lower_half(adjoint(inside));
+    const Value within = matmul(q, half + adjoint(half));
+    return over_adjoint(to_q.defined() ? to_q + within : within, r);
+}
+
+/// Columns beyond the square R are Q^H times those of the matrix.
+Gradients qr_gradient(const GradientArgs& g) {
+    const Shape shape = g[0].shape();
+    const int columns = shape.rank() - 1;
+    const Dim n = shape.dim(columns);
+    const Dim k = min(shape.dim(columns - 1), n);
+    const Value q = part_of(g, 0);
+    const Value r = part_of(g, 1);
+    Value to_q = g.cotangents[0];
+    Value to_r = g.cotangents[1];
+    if (equal(k, n) == Truth::yes) return {tall_qr_gradient(q, r, to_q, to_r)};
+    Value behind;
+    if (to_r.defined()) {
+        const Value to_rest = part_of_axis(to_r, columns, k, n - k);
+        const Value from_rest = matmul(part_of_axis(g[0], columns, k, n - k), adjoint(to_rest));
+        to_q = to_q.defined() ? to_q + from_rest : from_rest;
+        to_r = part_of_axis(to_r, columns, 0, k);
+        behind = matmul(q, to_rest);
+    } else {
+        behind = zeros_like(part_of_axis(g[0], columns, k, n - k));
+    }
+    const Value parts[] = {tall_qr_gradient(q, part_of_axis(r, columns, 0, k), to_q, to_r), behind};
+    return {joined(parts, columns)};
+}
 
 }  // namespace
 
@@ -104,6 +156,7 @@ std::vector<OpDef> linalg_factor() {
             .dtypes = kLinear,
             .infer = infer_cholesky,
             .evaluate = evaluate_linear<cholesky_batches>,
+            .gradient = cholesky_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = -1, .high = 1, .diagonal = 2, .edges = false},
             .cases = {{{{2, 4, 4}}, {}},
@@ -125,6 +178,7 @@ std::vector<OpDef> linalg_factor() {
             .infer = infer_qr,
             .results = results_of_qr,
             .evaluate = evaluate_linear<qr_batches>,
+            .gradient = qr_gradient,
             .tolerance = {.ulps = 64, .absolute = 2e-5},
             .sample = {.low = -1, .high = 1, .diagonal = 2, .edges = false},
             .cases = {{{{2, 4, 4}}, {}},

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/linalg.h"
+#include "ops/linalg_gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -36,6 +38,84 @@ TensorSpec infer_lstsq(const InferArgs& args) {
     const Shape& a = args.inputs[0]->shape;
     const Shape& b = args.inputs[1]->shape;
     return {args.inputs[0]->dtype, with_matrix(b, a.dim(a.rank() - 1), b.dim(b.rank() - 1))};
+}
+
+// ---- gradients
+
+Gradients solve_gradient(const GradientArgs& g) {
+    const Value to_b = call("solve", adjoint(g[0]), g.cotangent());
+    return {-matmul(to_b, adjoint(g.result)), to_b};
+}
+
+/// What is not read gets nothing.
+Gradients triangular_solve_gradient(const GradientArgs& g) {
+    const Triangle triangle{g.call.attrs.boolean(0), g.call.attrs.boolean(1),
+                            g.call.attrs.boolean(2)};
+    Triangle back = triangle;
+    back.transposed = !triangle.transposed;
+    const Value to_b = triangular_solve(conjugate(g[0]), g.cotangent(), back);
+    const Value to_matrix = -matmul(to_b, adjoint(g.result));
+    const Value to_a = triangle.transposed ? turned_over(to_matrix) : to_matrix;
+    const std::int64_t off = triangle.unit_diagonal ? 1 : 0;
+    return {triangle.lower ? tril(to_a, -off) : triu(to_a, off), to_b};
+}
+
+Gradients inv_gradient(const GradientArgs& g) {
+    const Value flipped = adjoint(g.result);
+    return {-matmul(matmul(flipped, g.cotangent()), flipped)};
+}
+
+/// The determinant changes with each element by its cofactor. Cofactors are the determinant times
+/// the inverse's adjoint, of singular matrices too once pivots of 0 are replaced by numbers as
+/// small as rounding errors: by det(Q) and R of the QR factors, since a solution with R is exact
+/// for a matrix whose diagonal, and so whose determinant, is off by no more than rounding. Many
+/// pivots of 0 may leave the type's range, and give infinity or NaN: 6 in f32, 20 in f64.
+///
+/// The gradient of this one divides by the pivots: where one is 0 that is an ExecutionError, and
+/// where one is no more than a rounding error second derivatives are worth nothing.
+Gradients det_gradient(const GradientArgs& g) {
+    const Shape shape = g[0].shape();
+    if (equal(shape.count(), 0) == Truth::yes) return {zeros_like(g[0])};
+    const int rank = shape.rank();
+    const DType dtype = g[0].dtype();
+    const double epsilon = real_part(dtype) == f64 ? std::numeric_limits<double>::epsilon()
+                                                   : std::numeric_limits<float>::epsilon();
+    const std::vector<Value> factors = results_of("qr", g[0]);
+    const Value& q = factors[0];
+    const Value pivots = real(diagonal_of(factors[1]));
+    const Value zero = constant_like(pivots, 0);
+    const Value largest = max(pivots, -1, true);
+    const Value small = select(eq(largest, zero), constant_like(largest, 1), largest) * epsilon;
+    const Value whole = select(eq(pivots, zero), small, pivots);
+    const Value r = factors[1] + diagonal_matrix(narrowed(whole - pivots, dtype));
+    const Value size = narrowed(prod(whole, -1, false), dtype) * conjugate(call("det", q));
+    const Value scale = with_axis(with_axis(g.cotangent() * size, rank - 2), rank - 1);
+    return {over_adjoint(q, r) * scale};
+}
+
+/// For the pseudoinverse P, which lstsq multiplies by: x changes by
+///     P db - P dA x + P P^H dA^H (b - A x) + (1 - P A) dA^H P^H x.
+/// That holds while the rank does not change; of a matrix without full rank, which next to any
+/// other has another solution far away, it is the change along matrices of its rank. Singular
+/// values that count as 0 are taken for 0.
+Gradients lstsq_gradient(const GradientArgs& g) {
+    const Value& a = g[0];
+    const Value& x = g.result;
+    const int columns = x.shape().rank() - 1;
+    const Dim count = x.shape().dim(columns);
+    // Two right-hand sides are solved for at once.
+    const auto both = [&](const Value& matrix, const Value& first, const Value& second) {
+        const Value sides[] = {first, second};
+        const Value done = call("lstsq", matrix, joined(sides, columns), g.call.attrs.real(0));
+        return std::pair(part_of_axis(done, columns, 0, count),
+                         part_of_axis(done, columns, count, count));
+    };
+    const auto [to_b, x_back] = both(adjoint(a), g.cotangent(), x);
+    const auto [within, reached] = both(a, to_b, matmul(a, g.cotangent()));
+    const Value rest = g[1] - matmul(a, x);
+    return {matmul(rest, adjoint(within)) - matmul(to_b, adjoint(x)) +
+                matmul(x_back, adjoint(g.cotangent() - reached)),
+            to_b};
 }
 
 /// The sizes of a system: m rows, n unknowns, `columns` right-hand sides.
@@ -239,6 +319,7 @@ std::vector<OpDef> linalg_solve() {
             .dtypes = kLinear,
             .infer = infer_solve,
             .evaluate = evaluate_linear<solve_batches>,
+            .gradient = solve_gradient,
             .tolerance = {.ulps = 64, .absolute = 2e-5},
             .sample = invertible,
             .cases = {{{{2, 4, 4}, {2, 4, 3}}, {}},
@@ -265,6 +346,7 @@ std::vector<OpDef> linalg_solve() {
                       {"unit_diagonal", AttrKind::boolean}},
             .infer = infer_solve,
             .evaluate = evaluate_linear<triangular_batches>,
+            .gradient = triangular_solve_gradient,
             .tolerance = {.ulps = 64, .absolute = 2e-5},
             .sample = invertible,
             .cases = {{{{2, 4, 4}, {2, 4, 3}}, {true, false, false}},
@@ -286,6 +368,7 @@ std::vector<OpDef> linalg_solve() {
             .dtypes = kLinear,
             .infer = infer_square,
             .evaluate = evaluate_linear<inv_batches>,
+            .gradient = inv_gradient,
             .tolerance = {.ulps = 64, .absolute = 2e-5},
             .sample = invertible,
             .cases = {{{{2, 4, 4}}, {}},
@@ -303,6 +386,7 @@ std::vector<OpDef> linalg_solve() {
             .dtypes = kLinear,
             .infer = infer_det,
             .evaluate = evaluate_linear<det_batches>,
+            .gradient = det_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-4},
             .sample = {.low = -1, .high = 1, .edges = false},
             .cases = {{{{2, 4, 4}}, {}},
@@ -326,6 +410,7 @@ std::vector<OpDef> linalg_solve() {
             .attrs = {{"rcond", AttrKind::real}},
             .infer = infer_lstsq,
             .evaluate = evaluate_linear<lstsq_batches>,
+            .gradient = lstsq_gradient,
             .tolerance = {.ulps = 64, .absolute = 5e-5},
             .sample = invertible,
             .cases = {{{{2, 5, 3}, {2, 5, 2}}, {-1.0}},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/linalg.h"
+#include "ops/linalg_gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -28,6 +29,79 @@ std::vector<TensorSpec> results_of_eigh(const InferArgs& args) {
     return {{real_part(a.dtype), with_vector(a.shape, a.shape.dim(a.shape.rank() - 1))}, a};
 }
 TensorSpec infer_eigh(const InferArgs& args) { return bundle_spec(results_of_eigh(args)); }
+
+// ---- gradients
+//
+// They are those of the vectors with the phases they have, so that any function of them may be
+// differentiated. Vectors of equal values, which are any of a plane, have none: what depends on
+// them gets infinity or NaN. What depends on the values alone does not.
+
+bool has_no_elements(const Value& x) { return equal(x.shape().count(), 0) == Truth::yes; }
+
+/// With W = V^H dA V, V changes by V times W / (column's value - row's value) off the diagonal.
+Gradients eigh_gradient(const GradientArgs& g) {
+    if (has_no_elements(g[0])) return {zeros_like(g[0])};
+    const DType dtype = g[0].dtype();
+    const Value vectors = part_of(g, 1);
+    const Value& to_values = g.cotangents[0];
+    Value to_vectors = g.cotangents[1];
+    Value left;
+    if (to_values.defined()) left = with_columns_times(vectors, to_values);
+    if (to_vectors.defined()) {
+        Value inside = matmul(adjoint(vectors), to_vectors);
+        if (is_complex(dtype)) {
+            to_vectors = before_turning(to_vectors, vectors, -imag(diagonal_of(inside)));
+            inside = matmul(adjoint(vectors), to_vectors);
+        }
+        const Value values = part_of(g, 0);
+        inside = inside * narrowed(over_differences(values, constant_like(values, 1)), dtype);
+        const Value turned = matmul(vectors, inside);
+        left = left.defined() ? left + turned : turned;
+    }
+    return {to_lower(matmul(left, adjoint(vectors)))};
+}
+
+/// With P = U^H dA V, U changes by U times (P S + S P^H) / (column's s^2 - row's s^2) off the
+/// diagonal, V by V times (S P + P^H S) / the same; and by what of dA V / S and dA^H U / S lies
+/// outside of them, which takes singular values that are not 0.
+Gradients svd_gradient(const GradientArgs& g) {
+    if (has_no_elements(g[0])) return {zeros_like(g[0])};
+    const DType dtype = g[0].dtype();
+    const Shape shape = g[0].shape();
+    const Dim m = shape.dim(shape.rank() - 2);
+    const Dim n = shape.dim(shape.rank() - 1);
+    const Value u = part_of(g, 0);
+    const Value s = part_of(g, 1);
+    const Value vh = part_of(g, 2);
+    Value left;  // of Vh
+    if (g.cotangents[1].defined()) left = with_columns_times(u, g.cotangents[1]);
+    if (!g.cotangents[0].defined() && !g.cotangents[2].defined()) return {matmul(left, vh)};
+
+    Value to_u = g.cotangents[0].defined() ? g.cotangents[0] : zeros_like(u);
+    const Value to_vh = g.cotangents[2].defined() ? g.cotangents[2] : zeros_like(vh);
+    Value by_u = matmul(adjoint(u), to_u);
+    const Value by_v = matmul(to_vh, adjoint(vh));
+    if (is_complex(dtype)) {
+        to_u = before_turning(to_u, u, imag(diagonal_of(by_v)) - imag(diagonal_of(by_u)));
+        by_u = matmul(adjoint(u), to_u);
+    }
+    const int rows = shape.rank() - 2;
+    const Value sums = with_axis(s, rows) + with_axis(s, rows + 1);
+    const Value over_gaps = narrowed(over_differences(s, sums), dtype);
+    Value inside = with_columns_times((by_u - adjoint(by_u)) * over_gaps, s) +
+                   with_rows_times((adjoint(by_v) - by_v) * over_gaps, s);
+    // Columns of U and V turn against each other with the imaginary part of P's diagonal.
+    if (is_complex(dtype))
+        inside = inside + diagonal_matrix(times_i(imag(diagonal_of(by_u)) / s, dtype));
+    const Value turned = matmul(u, inside);
+    left = left.defined() ? left + turned : turned;
+    if (at_least(n, m) != Truth::yes)
+        left = left + with_columns_times(to_u - matmul(u, by_u), reciprocal(s));
+    Value flow = matmul(left, vh);
+    if (at_least(m, n) != Truth::yes)
+        flow = flow + matmul(with_columns_times(u, reciprocal(s)), to_vh - matmul(by_v, vh));
+    return {flow};
+}
 
 }  // namespace
 
@@ -120,6 +194,7 @@ std::vector<OpDef> linalg_spectral() {
             .infer = infer_svd,
             .results = results_of_svd,
             .evaluate = evaluate_linear<svd_batches>,
+            .gradient = svd_gradient,
             .tolerance = {.ulps = 256, .absolute = 1e-4},
             .sample = {.low = -1, .high = 1, .edges = false},
             .cases = {{{{2, 3, 3}}, {}},
@@ -143,6 +218,7 @@ std::vector<OpDef> linalg_spectral() {
             .infer = infer_eigh,
             .results = results_of_eigh,
             .evaluate = evaluate_linear<eigh_batches>,
+            .gradient = eigh_gradient,
             .tolerance = {.ulps = 256, .absolute = 1e-4},
             .sample = {.low = -1, .high = 1, .edges = false},
             .cases = {{{{2, 3, 3}}, {}},
