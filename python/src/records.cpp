@@ -67,8 +67,8 @@ Tensor call_op(const OpDef& def, nb::handle operands, const nb::dict& attributes
         const std::string name(attr.name);
         if (!attributes.contains(name.c_str()))
             throw ArgumentError(fmt::format("{}: the attribute '{}' is not given", def.name, name));
-        attrs.push_back(to_attribute({def.name, name}, attr,
-                                     nb::object(attributes[name.c_str()]).ptr(), inputs));
+        attrs.push_back(
+            to_attribute({def.name, name}, attr, nb::object(attributes[name.c_str()]).ptr(), {}));
     }
     TensorSpec wanted;
     const bool shaped = has(def.traits, Trait::shaped);
