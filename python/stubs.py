@@ -30,7 +30,7 @@ pi: float
 PARAMETERS = {
     "x": "ArrayLike", "a": "ArrayLike", "b": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
     "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
-    "name": "str", "low": "int", "high": "int", "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int",
+    "name": "str", "low": "int", "high": "int", "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int", "has_aux": "bool", "argnums": "int | Sequence[int]", "requires_grad": "bool",
 }
 # What functions give that give no tensor.
 RESULTS = {
@@ -38,16 +38,19 @@ RESULTS = {
     "cache_stats": "dict[str, Any]", "memory_stats": "dict[str, int]", "graph_stats": "dict[str, int]", "clear_caches": "None",
     "qr": "Any", "svd": "Any", "eigh": "tuple[Tensor, Tensor]", "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
     "synchronize": "None", "is_ready": "bool", "wait": "None", "set_memory_limit": "int", "set_cache_limit": "int", "reset_peak_memory": "None",
-    "set_stream_limits": "None", "dim": "Dim", "any_dim": "Dim",
+    "set_stream_limits": "None", "dim": "Dim", "any_dim": "Dim", "grad": "Gradient", "value_and_grad": "Gradient", "jvp": "tuple[Any, Any]",
+    "backward": "None", "zero_grad": "None",
 }
 PROPERTIES = {
     "shape": "tuple[Any, ...]", "dtype": "dtype", "ndim": "int", "size": "Any", "itemsize": "int", "nbytes": "int", "device": "str",
     "op": "str", "is_materialized": "bool", "T": "Tensor", "name": "str", "short_name": "str", "kind": "str", "doc": "str", "edge": "str",
-    "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "sample": "tuple[float, float]",
+    "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "differentiable": "bool", "requires_grad": "bool", "grad": "Tensor | None", "sample": "tuple[float, float]",
     "attributes": "list[tuple[str, str]]", "dtypes": "list[dtype]", "operations": "Any", "bytes_read": "int", "bytes_written": "int",
     "ends": "str", "cache": "str", "arena_bytes": "int", "alive_bytes": "int", "unplanned_bytes": "int", "kernels": "list[Kernel]",
     "bounds": "tuple[int, int]", "variables": "list[Dim]",
 }
+# Properties that can be set, and to what.
+SETTERS = {"requires_grad": "bool", "grad": "None"}
 SPECIAL = {"__len__": "int", "__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__repr__": "str", "__str__": "str"}
 # Methods that no signature tells of, by class.
 METHODS = {
@@ -56,6 +59,9 @@ METHODS = {
     + ["__neg__(self) -> int | Dim", "__hash__(self) -> int", "__bool__(self) -> bool", "evaluate(self, values: dict[str, int]) -> int"],
     "Compiled": ["__call__(self, *args: Any, **kwargs: Any) -> Any", "program(self) -> Program", "explain(self, *args: Any, **kwargs: Any) -> Explanation",
                  "bindings_seen(self) -> list[dict[str, int]]"],
+    "Op": ["call(self, operands: Sequence[ArrayLike], attributes: dict[str, Any] = ..., shape: Ints | None = ..., dtype: DTypeLike | None = ...) -> Tensor"],
+    "Gradient": ["__call__(self, *args: Any, **kwargs: Any) -> Any"],
+    "Pull": ["__call__(self, cotangents: Any) -> tuple[Any, ...]"],
     "Program": ["instantiate(self, values: dict[str, int]) -> Program", "json(self) -> str", "bytes(self) -> builtins.bytes", "__len__(self) -> int"],
 }
 OPERATORS = "add sub mul truediv pow matmul floordiv mod and or xor lshift rshift".split()
@@ -91,6 +97,8 @@ def class_(name, value, functions):
         elif isinstance(member, property) or type(member).__name__ in ("getset_descriptor", "nb_property"):
             if not key.startswith("__"):
                 lines.append(f"    @property\n    def {key}(self) -> {PROPERTIES.get(key, 'Any')}: ...\n")
+                if key in SETTERS:
+                    lines.append(f"    @{key}.setter\n    def {key}(self, value: {SETTERS[key]}) -> None: ...\n")
     if name == "Tensor":
         for op in OPERATORS:
             lines.append(f"    def __{op}__(self, other: ArrayLike) -> Tensor: ...\n    def __r{op}__(self, other: ArrayLike) -> Tensor: ...\n")
@@ -107,7 +115,7 @@ def class_(name, value, functions):
     lines += [f"    def {method}: ...\n" for method in METHODS.get(name, [])]
     if name == "Dim":
         lines += [f"    @staticmethod\n    def {key}(a: int | Dim, b: int | Dim) -> int | Dim: ...\n" for key in ("min", "max")]
-    if name in ("eager", "Stream"):
+    if name in ("eager", "no_grad", "Stream"):
         lines.append(f"    def __enter__(self) -> {name}: ...\n    def __exit__(self, *error: Any) -> None: ...\n")
     body = "".join(lines)
     return body if body.count("\n") > 1 else body + "    ...\n"
@@ -142,6 +150,8 @@ def main(folder, path):
             out.append(submodule(name, value, module.Function))
         elif name == "compile":
             out.append("def compile(function: Any, *specs: Any, **named: Any) -> Compiled:\n" + doc(value.__doc__, ""))
+        elif name == "vjp":
+            out.append("def vjp(fn: Any, *primals: Any) -> tuple[Any, Pull]:\n" + doc(value.__doc__, ""))
         elif name in ("eval", "async_eval"):
             out.append(f"def {name}(*tensors: Tensor | Sequence[Any]) -> None:\n" + doc(value.__doc__, ""))
     with open(path, "w", encoding="utf-8") as file:

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -31,7 +32,9 @@ class Function {
 
     /// Its results for these arguments, whose sizes say what its variables are. Throws ShapeError,
     /// DTypeError or ArgumentError naming the argument, the variable, its bounds and both values
-    /// where they do not fit. An argument that nobody else holds may be overwritten.
+    /// where they do not fit. An argument that nobody else holds may be overwritten. Where
+    /// gradients of an argument are wanted, or of a tensor that the function took from outside, the
+    /// results are recorded instead of computed, so that gradients flow through them.
     std::vector<Tensor> call(std::vector<Tensor> arguments) const;
     /// The result of a function that has one.
     template <std::convertible_to<Tensor>... Arguments>
@@ -57,6 +60,8 @@ class Function {
    private:
     friend Function compile(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>&,
                             std::vector<TensorSpec>);
+    std::vector<Tensor> recorded(std::vector<Tensor> arguments,
+                                 std::span<const std::int64_t> sizes) const;
     static Tensor single(std::vector<Tensor> results);
     struct State;
     std::shared_ptr<const State> state_;

@@ -82,6 +82,7 @@ std::vector<Tensor> custom_gradient(const TensorFunction& function,
 /// While it lives, what this thread records is nothing that gradients flow through.
 class NoGradScope {
    public:
+    /// Begins it.
     NoGradScope();
     ~NoGradScope();
     NoGradScope(const NoGradScope&) = delete;

@@ -208,7 +208,8 @@ class Tensor {
 
     // ---- printing
 
-    /// As text. Without `eval`: `Tensor(op=add, shape=[2, 3], dtype=f32, lazy)`.
+    /// As text. Without `eval`: `Tensor(op=add, shape=[2, 3], dtype=f32, lazy)`, and
+    /// `requires_grad=true` behind that where it is so.
     std::string str(const PrintOptions& options = {}) const;
 
     // ---- movement that needs no attributes of its own

@@ -82,6 +82,7 @@ void bind_factories(nb::module_& m);
 void bind_engine(nb::module_& m);
 void bind_compiled(nb::module_& m);
 void bind_streams(nb::module_& m);
+void bind_gradients(nb::module_& m);
 void bind_inspect(nb::module_& m);
 
 }  // namespace lazuli::python

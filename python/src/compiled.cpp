@@ -52,11 +52,11 @@ struct Arguments {
                                             positional.size(), args.size()));
         Tensors out;
         for (std::size_t i = 0; i < positional.size(); ++i)
-            positional[i].collect(args[i], fmt::format("{}", i), out);
+            positional[i].collect(args[i], fmt::format("argument {}", i), out);
         for (const auto& [name, tree] : named) {
             if (!more.contains(name.c_str()))
                 throw ArgumentError(fmt::format("the function needs the argument '{}'", name));
-            tree.collect(nb::object(more[name.c_str()]), name, out);
+            tree.collect(nb::object(more[name.c_str()]), "argument " + name, out);
         }
         for (const auto& [key, value] : more) {
             const auto given = nb::cast<std::string>(key);

@@ -141,6 +141,31 @@ nb::object to_list(const Asker& asker, PyObject* object) {
     return list;
 }
 
+Attribute to_attribute(const Asker& asker, const AttrDef& attr, PyObject* object,
+                       std::span<const Tensor> inputs) {
+    switch (attr.kind) {
+        case AttrKind::boolean: return to_bool(asker, object);
+        case AttrKind::integer: {
+            const std::int64_t value = to_integer(asker, object);
+            const bool axis = attr.name == "axis" && !inputs.empty();
+            return axis ? ensure_axis(asker.op, value, inputs[0].shape()) : value;
+        }
+        case AttrKind::real: return to_real(asker, object);
+        case AttrKind::scalar: return to_number(asker, object);
+        case AttrKind::axes:
+            return inputs.empty()
+                       ? to_ints(asker, object)
+                       : ensure_axes(asker.op, to_axes(asker, object), inputs[0].shape());
+        case AttrKind::ints: return to_ints(asker, object);
+        case AttrKind::text:
+        case AttrKind::program:
+        case AttrKind::choice: return to_text(asker, object);
+        case AttrKind::view: break;
+    }
+    throw ArgumentError(
+        fmt::format("{}: '{}' is a view, which Python cannot give", asker.op, asker.param));
+}
+
 Device to_device(PyObject* object) { return Device(to_text({"device", "name"}, object)); }
 
 nb::tuple tuple_of(const Shape& shape) {

@@ -4,6 +4,7 @@
 // object is not what is asked for.
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "common.h"
@@ -35,6 +36,9 @@ std::string to_text(const Asker& asker, PyObject* object);
 nb::object to_function(const Asker& asker, PyObject* object);
 /// A list or tuple of what a sequence has.
 nb::object to_list(const Asker& asker, PyObject* object);
+/// An attribute of an operation on these operands, whose shapes say what axes there are.
+Attribute to_attribute(const Asker& asker, const AttrDef& attr, PyObject* object,
+                       std::span<const Tensor> inputs);
 /// TypeError that says what is wanted and what was given.
 [[noreturn]] void refuse(const Asker& asker, std::string_view wanted, PyObject* object);
 Device to_device(PyObject* object);

@@ -77,6 +77,7 @@ NB_MODULE(_lazuli, m) {
     bind_factories(m);
     bind_engine(m);
     bind_compiled(m);
+    bind_gradients(m);
     bind_streams(m);
     bind_inspect(m);
 }

@@ -56,6 +56,28 @@ nb::list cases_of(const OpDef& def) {
     return out;
 }
 
+/// The operation on some operands, by the attributes' names in the record.
+Tensor call_op(const OpDef& def, nb::handle operands, const nb::dict& attributes, nb::handle shape,
+               nb::handle dtype) {
+    const nb::object list = to_list({def.name, "operands"}, operands.ptr());
+    std::vector<Tensor> inputs;
+    for (nb::handle item : list) inputs.push_back(to_tensor({def.name, "operands"}, item.ptr()));
+    std::vector<Attribute> attrs;
+    for (const AttrDef& attr : def.attrs) {
+        const std::string name(attr.name);
+        if (!attributes.contains(name.c_str()))
+            throw ArgumentError(fmt::format("{}: the attribute '{}' is not given", def.name, name));
+        attrs.push_back(
+            to_attribute({def.name, name}, attr, nb::object(attributes[name.c_str()]).ptr(), {}));
+    }
+    TensorSpec wanted;
+    const bool shaped = has(def.traits, Trait::shaped);
+    if (!inputs.empty()) wanted = inputs[0].spec();
+    if (!shape.is_none()) wanted.shape = to_ints({def.name, "shape"}, shape.ptr());
+    if (!dtype.is_none()) wanted.dtype = to_dtype({def.name, "dtype"}, dtype.ptr());
+    return call(def.name, inputs, attrs, shaped ? &wanted : nullptr);
+}
+
 }  // namespace
 
 void bind_records(nb::module_& m) {
@@ -68,6 +90,14 @@ void bind_records(nb::module_& m) {
         .def_prop_ro("elementwise",
                      [](const OpDef& d) { return has(d.traits, Trait::elementwise); })
         .def_prop_ro("composite", [](const OpDef& d) { return d.is_composite(); })
+        .def_prop_ro(
+            "differentiable",
+            [](const OpDef& d) {
+                if (has(d.traits, Trait::no_gradient)) return false;
+                return d.gradient != nullptr || d.move != nullptr || d.is_composite();
+            },
+            "Whether gradients flow through it: by a rule of its own, or by those of what it is "
+            "built out of.")
         .def_prop_ro("sample",
                      [](const OpDef& d) { return std::pair(d.sample.low, d.sample.high); })
         .def_prop_ro("attributes",
@@ -89,6 +119,16 @@ void bind_records(nb::module_& m) {
         .def_prop_ro("cases", cases_of,
                      "Calls that tests make: the operands' shapes, the attributes by name, and the "
                      "result's shape where the caller gives it.")
+        .def(
+            "call",
+            [](const OpDef& d, nb::handle operands, const nb::dict& attributes, nb::handle shape,
+               nb::handle dtype) {
+                return nb::steal(wrap(call_op(d, operands, attributes, shape, dtype)));
+            },
+            nb::arg("operands"), nb::arg("attributes") = nb::dict(), nb::arg("shape") = nb::none(),
+            nb::arg("dtype") = nb::none(),
+            "Records it on a list of operands, with the attributes that its record names, and the "
+            "result's shape and type where the caller gives them.")
         .def("__repr__", [](const OpDef& d) { return fmt::format("<op {}>", d.name); });
     define(m, Place::module, "ops()", "The operations of the op table.",
            [](const Function&, PyObject* const*) {

@@ -8,6 +8,7 @@
 #include "convert.h"
 #include "dlpack.h"
 #include "function.h"
+#include "gradient.h"
 #include "host_view.h"
 #include "indexing.h"
 #include "names.h"
@@ -188,7 +189,8 @@ std::string repr(const Tensor& x) {
         lines += c;
         if (c == '\n') lines += "       ";
     }
-    return fmt::format("Tensor({}, dtype={})", lines, numpy_name(x.dtype()));
+    return fmt::format("Tensor({}, dtype={}{})", lines, numpy_name(x.dtype()),
+                       x.requires_grad() ? ", requires_grad=True" : "");
 }
 
 // ---- methods without nanobind between, and with a signature that inspect reads
@@ -368,6 +370,7 @@ void bind_tensor(nb::module_& m) {
                                   nb::make_tuple(numpy_of(x)));
         });
     bind_dlpack(type);
+    bind_gradient_properties(type);
     define(m, Place::method, "to(x, device)", "The tensor on another device.",
            [](const Function&, PyObject* const* o) {
                const Tensor x = tensor_of(o[0]);

@@ -50,6 +50,16 @@ Tree Tree::of(nb::handle object, std::vector<Tensor>& tensors, Others others,
         }
     } else if (others == Others::kept || object.is_none()) {
         out.object_ = nb::borrow(object);
+    } else if (others == Others::made) {
+        if (!is_operand(raw)) {
+            throw nb::type_error(fmt::format("{} is a {}; tensors and numbers, and lists, tuples "
+                                             "and dicts of them, are expected",
+                                             path, type_of(object))
+                                     .c_str());
+        }
+        out.kind_ = Kind::tensor;
+        out.place_ = tensors.size();
+        tensors.push_back(to_tensor({"call", path}, raw));
     } else {
         throw nb::type_error(fmt::format("{} is a {}; tensors without a value (placeholder), and "
                                          "lists, tuples and dicts of them, are expected",
@@ -94,25 +104,34 @@ std::string Tree::str() const {
     __builtin_unreachable();
 }
 
-void Tree::collect(nb::handle object, const std::string& path, std::vector<Tensor>& tensors) const {
+void Tree::collect(nb::handle object, const std::string& path, std::vector<Tensor>& tensors,
+                   Missing missing, std::span<const Tensor> like) const {
     PyObject* const raw = object.ptr();
     const auto differs = [&](const std::string& given) {
-        throw ArgumentError(fmt::format("argument {}: {} is expected, not {}", path, str(), given));
+        throw ArgumentError(fmt::format("{}: {} is expected, not {}", path, str(), given));
     };
     const auto sequence = [&](const char* name) {
         const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(raw));
         if (size != children_.size()) differs(fmt::format("a {} of {}", name, size));
         for (std::size_t i = 0; i < size; ++i)
             children_[i].collect(PySequence_Fast_GET_ITEM(raw, static_cast<Py_ssize_t>(i)),
-                                 at_index(path, i), tensors);
+                                 at_index(path, i), tensors, missing, like);
     };
+    const bool left_out = object.is_none() && missing == Missing::empty;
     switch (kind_) {
         case Kind::tensor:
+            if (left_out) {
+                tensors.emplace_back();
+                break;
+            }
             if (PyDict_Check(raw) || object.is_none()) differs("a " + type_of(object));
-            tensors.push_back(to_tensor({"call", "argument " + path}, raw));
+            tensors.push_back(to_tensor(
+                {"call", path}, raw,
+                {.dtype = !like.empty() && find_number(raw) ? std::optional(like[place_].dtype())
+                                                            : std::nullopt}));
             break;
         case Kind::kept:
-            if (!object.is(object_)) differs("a " + type_of(object));
+            if (!object.is(object_) && !left_out) differs("a " + type_of(object));
             break;
         case Kind::list:
             if (!PyList_Check(raw)) differs("a " + type_of(object));
@@ -128,7 +147,8 @@ void Tree::collect(nb::handle object, const std::string& path, std::vector<Tenso
             for (std::size_t i = 0; i < keys_.size(); ++i) {
                 if (!given.contains(keys_[i]))
                     differs(fmt::format("one without {}", text_of(keys_[i])));
-                children_[i].collect(nb::object(given[keys_[i]]), at_key(path, keys_[i]), tensors);
+                children_[i].collect(nb::object(given[keys_[i]]), at_key(path, keys_[i]), tensors,
+                                     missing, like);
             }
             if (given.size() == keys_.size()) break;
             for (const auto& [key, value] : given) {

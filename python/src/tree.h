@@ -3,6 +3,7 @@
 // Lists, tuples, named tuples and dicts of tensors, nested: what compiled functions take and
 // return.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,13 @@ namespace lazuli::python {
 class Tree {
    public:
     /// What is met that is neither a tensor nor a container.
-    enum class Others { refused, kept };
+    enum class Others {
+        refused,  // an error
+        kept,     // as it is
+        made,     // a tensor, where one can be made of it; else an error
+    };
+    /// What None is where a tensor was.
+    enum class Missing { refused, empty };
 
     /// Takes an object apart; its tensors are appended. `path` names the object in messages.
     static Tree of(nb::handle object, std::vector<Tensor>& tensors, Others others,
@@ -22,8 +29,10 @@ class Tree {
     /// An object of this form with these tensors in the places of those it had.
     nb::object build(std::span<const Tensor> tensors) const;
     /// Appends the tensors of an object that must be of this form, in the order in which `of` met
-    /// them. ArgumentError says where it is not. What can be made a tensor is one.
-    void collect(nb::handle object, const std::string& path, std::vector<Tensor>& tensors) const;
+    /// them. ArgumentError says where it is not; `path` names the object there. What can be made a
+    /// tensor is one, numbers of the type that `like` has in their place.
+    void collect(nb::handle object, const std::string& path, std::vector<Tensor>& tensors,
+                 Missing missing = Missing::refused, std::span<const Tensor> like = {}) const;
     /// Where each tensor is: `0['keys'][1]`.
     void paths(const std::string& path, std::vector<std::string>& out) const;
 

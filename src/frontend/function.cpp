@@ -6,9 +6,11 @@
 
 #include "frontend/bodies.h"
 #include "frontend/record.h"
+#include "ir/arena.h"
 #include "ir/engine.h"
 #include "ir/graph.h"
 #include "lazuli/error.h"
+#include "lazuli/ops.h"
 
 namespace lazuli {
 
@@ -293,12 +295,16 @@ Tensors Function::call(Tensors arguments) const {
     for (const Tensor& tensor : arguments) operands.push_back(node_of(tensor));
     for (const Tensor& tensor : state_->outside) operands.push_back(node_of(tensor));
     std::vector<ir::Node*> lazy;
+    unsigned flags = 0;
     for (ir::Node* node : operands) {
+        flags |= node->flags.load(std::memory_order_relaxed);
         const ir::Node& owner = ir::owner_of(*node);
         if (!owner.has_flag(ir::kLeafFlag) &&
             owner.state.load(std::memory_order_acquire) != ir::State::available)
             lazy.push_back(node);
     }
+    if ((flags & ir::kGradFlag) != 0 && ir::arena().mode.no_grad == 0) [[unlikely]]
+        return recorded(std::move(arguments), sizes);
     if (!lazy.empty()) ir::engine().eval(lazy);
     // Arguments that go away with this call.
     std::vector<std::size_t> unneeded;
@@ -310,6 +316,17 @@ Tensors Function::call(Tensors arguments) const {
     for (auto& [value, spec] : state_->open->run(sizes, operands, unneeded))
         out.push_back(frontend::make_data(std::move(value), std::move(spec), state_->device));
     return out;
+}
+
+/// A plan gives values, which do not know where they came from: what gradients flow through is
+/// recorded.
+Tensors Function::recorded(Tensors arguments, std::span<const std::int64_t> sizes) const {
+    arguments.insert(arguments.end(), state_->outside.begin(), state_->outside.end());
+    if (state_->variables.empty()) return record(state_->program, arguments);
+    std::vector<SizeBinding> values;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        values.emplace_back(state_->variables[i].str(), sizes[i]);
+    return record(state_->program.instantiate(values), arguments);
 }
 
 Tensor Function::single(Tensors results) {

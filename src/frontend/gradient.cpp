@@ -337,6 +337,9 @@ void Tensor::backward(const Tensor& cotangent) const {
         const Tensor& leaf = tape.param(leaves[i]);
         const Tensor before = leaf.grad();
         Tensor total = lazuli::stop_gradient(before.defined() ? before + flows[i] : flows[i]);
+        // It stands on the tensor that keeps it. Whoever computes it as a part of something else
+        // computes it for good, and lets both go.
+        node_of(total)->flags.fetch_or(ir::kKeepFlag, std::memory_order_relaxed);
         ir::NodeHeader* node = total.node();
         ir::retain(node);
         ir::set_gradient(*node_of(leaf), node);

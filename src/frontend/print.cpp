@@ -279,8 +279,9 @@ std::string Tensor::str(const PrintOptions& options) const {
     if (!defined()) return "Tensor()";
     if (!options.eval) {
         const ir::Node& node = *frontend::node_of(*this);
-        return fmt::format("Tensor(op={}, shape={}, dtype={}, {})", op(), shape().str(),
-                           lazuli::name(dtype()), state_text(node));
+        return fmt::format("Tensor(op={}, shape={}, dtype={}, {}{})", op(), shape().str(),
+                           lazuli::name(dtype()), state_text(node),
+                           node.has_flag(ir::kGradFlag) ? ", requires_grad=true" : "");
     }
     eval();
     std::vector<unsigned char> bytes(static_cast<std::size_t>(spec().nbytes()));

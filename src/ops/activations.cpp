@@ -38,6 +38,12 @@ Value build_leaky_relu(ProgramBuilder&, Inputs in, const InferArgs& args) {
     return select(lt(x, constant_like(x, 0)), x * args.attrs.real(0), x);
 }
 
+/// At 0 it is the slope, so that a slope of 0 is relu.
+Gradients leaky_relu_gradient(const GradientArgs& g) {
+    const Value& flow = g.cotangent();
+    return {select(gt(g[0], constant_like(g[0], 0)), flow, flow * g.call.attrs.real(0))};
+}
+
 Value build_squared_relu(ProgramBuilder&, Inputs in, const InferArgs&) {
     const Value positive = relu(in[0]);
     return positive * positive;
@@ -146,6 +152,7 @@ std::vector<OpDef> activations() {
             .dtypes = kFloating,
             .attrs = {{"slope", AttrKind::real}},
             .implementations = {{.name = "select", .build = build_leaky_relu}},
+            .gradient = leaky_relu_gradient,
             .tolerance = kClose,
             .cases = unary_cases(0.01),
         },

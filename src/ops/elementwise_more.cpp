@@ -176,6 +176,9 @@ Gradients clamp_gradient(const GradientArgs& g) {
             select(above, g.cotangent(), none)};
 }
 
+/// A step ahead of the first operand, wherever that is.
+Gradients nextafter_gradient(const GradientArgs& g) { return {g.cotangent(), {}}; }
+
 /// By its recurrence to where the asymptotic series holds; below 1/2 mirrored at it.
 Value build_digamma(ProgramBuilder&, Inputs in, const InferArgs&) {
     const Value x = widened(in[0]);
@@ -280,6 +283,7 @@ std::vector<OpDef> elementwise_more() {
             .traits = kFloatMath,
             .dtypes = kFloating,
             .implementations = {{.name = "bits", .build = build_nextafter}},
+            .gradient = nextafter_gradient,
         },
         binary("fmax", "The larger of two elements; a number where only one of them is NaN.",
                "NaN if both are NaN. +0 is larger than -0.", kReal,

@@ -103,8 +103,11 @@ Gradients pow_gradient(const GradientArgs& g) {
             through(g, select(eq(g[0], zero), zero, g.result * log(g[0])))};
 }
 
+/// From the origin nothing flows back, where every direction is as good as another.
 Gradients atan2_gradient(const GradientArgs& g) {
-    const Value length = hypot(g[0], g[1]);
+    const Value distance = hypot(g[0], g[1]);
+    const Value length =
+        select(eq(distance, constant_like(distance, 0)), constant_like(distance, 1), distance);
     const Value share = g.cotangent() / length;
     return {share * (g[1] / length), -share * (g[0] / length)};
 }

@@ -6,6 +6,7 @@ rounding errors relative to them, not to the result.
 """
 
 import ast
+import decimal
 import fractions
 import math
 import re
@@ -293,6 +294,48 @@ def _lgamma_above_0(x):
 
 def lgamma(x):
     return np.vectorize(_lgamma, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+_PI = decimal.Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+_BERNOULLI = [(1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798), (-174611, 330)]
+
+
+def _cotangent_of_pi_times(x):
+    """By the series of sine and cosine, from the nearest integer on."""
+    t = _PI * (x - x.to_integral_value())
+    sine, cosine, term = decimal.Decimal(0), decimal.Decimal(0), decimal.Decimal(1)
+    for k in range(60):
+        sine, cosine = (sine, cosine + term) if k % 2 == 0 else (sine + term, cosine)
+        term = term * t / (k + 1) * (-1 if k % 2 else 1)
+    return cosine / sine
+
+
+def _digamma(value):
+    """In 50 digits: up to 60 by the recurrence, then the asymptotic series; below 0 by reflection."""
+    if math.isnan(value) or value == -math.inf:
+        return math.nan
+    if value == math.inf:
+        return math.inf
+    if value <= 0 and value == math.floor(value):
+        return -math.inf
+    with decimal.localcontext() as context:
+        context.prec = 50
+        x = decimal.Decimal(value)
+        if value < 0:
+            return float(_digamma_above_0(1 - x) - _PI * _cotangent_of_pi_times(x))
+        return float(_digamma_above_0(x))
+
+
+def _digamma_above_0(x):
+    steps = decimal.Decimal(0)
+    while x < 60:
+        steps, x = steps + 1 / x, x + 1
+    rest = sum(decimal.Decimal(a) / b / (2 * k) / x ** (2 * k) for k, (a, b) in enumerate(_BERNOULLI, 1))
+    return x.ln() - 1 / (2 * x) - rest - steps
+
+
+def digamma(x):
+    return np.vectorize(_digamma, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
 
 
 def nextafter(x, y):
@@ -655,6 +698,9 @@ FORMULAS = {
 FORMULAS.update({
     "erfinv": lambda i, a, w: erfinv(i[0]),
     "lgamma": lambda i, a, w: lgamma(i[0]),
+    "digamma": lambda i, a, w: digamma(i[0]),
+    "identity": lambda i, a, w: np.array(i[0]),
+    "stop_gradient": lambda i, a, w: np.array(i[0]),
     "logaddexp": lambda i, a, w: np.logaddexp(*i),
     "hypot": lambda i, a, w: np.hypot(*i),
     "nextafter": lambda i, a, w: nextafter(*i),
@@ -694,6 +740,7 @@ NOISE = {
     "attention": lambda i, a: np.matmul(np.ones_like(np.matmul(i[0], np.swapaxes(i[1], -1, -2))), np.abs(i[2])),
     "lora": lambda i, a: np.matmul(np.abs(i[0]), np.abs(i[1]) + np.matmul(np.abs(i[2]), np.abs(i[3])) * abs(a[0])),
     "gelu": lambda i, a: np.abs(i[0]),
+    "digamma": lambda i, a: np.log(np.abs(i[0]) + 10) + 1 / np.abs(i[0]),  # of which its zero is the difference
     # the mean is rounded before it is subtracted, the product before the bias is added
     "layer_norm": lambda i, a: (np.abs(i[0]) + np.abs(np.mean(i[0], axis=-1, keepdims=True)))
     / np.sqrt(np.var(i[0], axis=-1, keepdims=True) + a[0]) * np.abs(i[1]) + np.abs(i[2]),

@@ -76,6 +76,7 @@ void functions(Examples& examples) {
     LAZULI_EXAMPLE(erf, "[0, 0.8427, 1]", erf(Tensor{0.0, 1.0, 10.0}));
     LAZULI_EXAMPLE(erfc, "[1, 0.1573, 2.0885e-45]", erfc(tensor({0.0, 1.0, 10.0}, f64)));
     LAZULI_EXAMPLE(erfinv, "[0, 0.5, -1]", erfinv(erf(tensor({0.0, 0.5, -1.0}, f64))));
+    LAZULI_EXAMPLE(digamma, "[-0.57722, 0.42278, 2.2518]", digamma(tensor({1.0, 2.0, 10.0}, f64)));
     LAZULI_EXAMPLE(lgamma, "[1, 24, 120]", exp(lgamma(tensor({1.0, 5.0, 6.0}, f64))));
     LAZULI_EXAMPLE(floor, "[1, -2]", floor(Tensor{1.5, -1.5}));
     LAZULI_EXAMPLE(ceil, "[2, -1]", ceil(Tensor{1.5, -1.5}));

@@ -139,6 +139,7 @@ Examples linear_algebra();
 Examples fourier();
 Examples random_numbers();
 Examples control();
+Examples gradients();
 Examples compiled();
 Examples functional();
 Examples programs();

@@ -179,6 +179,7 @@ constexpr Subject kSubjects[] = {
     {"Fourier transforms", "Along one axis, or several.", fourier},
     {"Random numbers", "Each element depends on a key and its position alone.", random_numbers},
     {"Control", "Loops and conditions as operations.", control},
+    {"Gradients", "Derivatives of functions, and gradients that tensors keep.", gradients},
     {"Functions", "Recorded once, and planned once for all sizes of their arguments.", compiled},
     {"The engine",
      "Policies, functions of one's own, eager mode, compiling, passes, graphs, files.", functional},

@@ -18,3 +18,6 @@ def pytest_terminal_summary(terminalreporter):
     agreement = sys.modules.get("test_numpy_agreement")
     if agreement and agreement.agreed:
         terminalreporter.write_line(agreement.summary())
+    gradients = sys.modules.get("test_grad_torch")
+    if gradients and gradients.compared:
+        terminalreporter.write_line(gradients.summary())
