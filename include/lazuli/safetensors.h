@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,7 +33,7 @@ class SafetensorsFile {
     /// The file.
     const std::string& path() const;
     /// The names of the tensors, in the order in which they lie in the file.
-    std::span<const std::string> names() const;
+    const std::vector<std::string>& names() const;
     /// Whether there is a tensor of that name.
     bool contains(std::string_view name) const;
     /// Type and shape of a tensor; ArgumentError where there is none of that name.

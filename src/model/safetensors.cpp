@@ -47,7 +47,7 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
 }
 
 const std::string& SafetensorsFile::path() const { return state_->file->path(); }
-std::span<const std::string> SafetensorsFile::names() const { return state_->names; }
+const std::vector<std::string>& SafetensorsFile::names() const { return state_->names; }
 bool SafetensorsFile::contains(std::string_view name) const {
     return state_->places.contains(name);
 }
