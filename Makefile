@@ -53,7 +53,7 @@ python: ## build the Python module, and install it into .venv/
 	.venv/bin/pip install --quiet --no-build-isolation --no-deps .
 
 test-python: python ## build the Python module, and test it
-	@.venv/bin/python -c 'import pytest, ml_dtypes' 2>/dev/null || .venv/bin/pip install --quiet pytest ml_dtypes
+	@.venv/bin/python -c 'import pytest, ml_dtypes, safetensors' 2>/dev/null || .venv/bin/pip install --quiet pytest ml_dtypes safetensors
 	LAZULI_CACHE=0 .venv/bin/python -m pytest -q tests/python
 
 asan: build-asan ## the tests, watched for memory errors and undefined behaviour

@@ -79,4 +79,5 @@ NB_MODULE(_lazuli, m) {
     bind_compiled(m);
     bind_streams(m);
     bind_inspect(m);
+    bind_files(m);
 }
