@@ -102,7 +102,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
     bytes_ = std::max(bytes_, written_ + bytes);
     while (bytes > 0) {
         const ssize_t done = uninterrupted([&] { return ::write(file_, at, bytes); });
-        if (done < 0) fail("writing failed", errno);
+        if (done <= 0) fail("writing failed", done < 0 ? errno : EIO);
         at += done;
         bytes -= static_cast<std::size_t>(done);
         written_ += static_cast<std::uint64_t>(done);
