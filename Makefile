@@ -5,7 +5,7 @@ SETUP ?= scripts/setup-debian
 JOBS ?= 2
 CTEST = ctest --no-tests=error -j $(JOBS) --preset
 # What the sampling tests said of how much they did.
-COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interleavings|expressions|smt|views|symbolic views|passes|kernels|graphs|orders|packing|packing [a-z-]*|no memory|report|cli|indexing|plan cache|compiled|devices|examples|maths): ?|^[0-9]+ passed, ' \
+COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interleavings|expressions|smt|views|symbolic views|passes|kernels|graphs|orders|packing|packing [a-z-]*|no memory|report|cli|indexing|plan cache|compiled|devices|examples|maths|safetensors): ?|^[0-9]+ passed, ' \
     build/release/Testing/Temporary/LastTest.log
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
@@ -53,7 +53,7 @@ python: ## build the Python module, and install it into .venv/
 	.venv/bin/pip install --quiet --no-build-isolation --no-deps .
 
 test-python: python ## build the Python module, and test it
-	@.venv/bin/python -c 'import pytest, ml_dtypes' 2>/dev/null || .venv/bin/pip install --quiet pytest ml_dtypes
+	@.venv/bin/python -c 'import pytest, ml_dtypes, safetensors' 2>/dev/null || .venv/bin/pip install --quiet pytest ml_dtypes safetensors
 	LAZULI_CACHE=0 .venv/bin/python -m pytest -q tests/python
 
 asan: build-asan ## the tests, watched for memory errors and undefined behaviour

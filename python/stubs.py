@@ -9,6 +9,7 @@ import sys
 HEAD = '''"""Lazuli, a lazy tensor engine. Written by python/stubs.py from the op table."""
 
 import builtins
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ PARAMETERS = {
     "x": "ArrayLike", "a": "ArrayLike", "b": "ArrayLike", "y": "ArrayLike", "z": "ArrayLike", "axis": "Ints | None", "shape": "Ints", "dtype": "DTypeLike | None",
     "keepdims": "bool", "device": "str | None", "key": "Tensor | None", "arrays": "Sequence[ArrayLike]", "copy": "bool | None",
     "name": "str", "low": "int", "high": "int", "activation": "str", "eps": "float", "seed": "int", "approximate": "bool", "timeout": "float | None", "bytes": "int", "has_aux": "bool", "argnums": "int | Sequence[int]", "requires_grad": "bool",
+    "path": "str | builtins.bytes | os.PathLike[str]", "tensors": "dict[str, ArrayLike]", "metadata": "dict[str, str] | None",
 }
 # What functions give that give no tensor.
 RESULTS = {
@@ -40,6 +42,7 @@ RESULTS = {
     "synchronize": "None", "is_ready": "bool", "wait": "None", "set_memory_limit": "int", "set_cache_limit": "int", "reset_peak_memory": "None",
     "set_stream_limits": "None", "dim": "Dim", "any_dim": "Dim", "grad": "Gradient", "value_and_grad": "Gradient", "jvp": "tuple[Any, Any]",
     "backward": "None", "zero_grad": "None",
+    "save_safetensors": "None", "load_safetensors": "dict[str, Tensor]",
 }
 PROPERTIES = {
     "shape": "tuple[Any, ...]", "dtype": "dtype", "ndim": "int", "size": "Any", "itemsize": "int", "nbytes": "int", "device": "str",
@@ -47,7 +50,7 @@ PROPERTIES = {
     "min_inputs": "int", "max_inputs": "int", "elementwise": "bool", "composite": "bool", "differentiable": "bool", "requires_grad": "bool", "grad": "Tensor | None", "sample": "tuple[float, float]",
     "attributes": "list[tuple[str, str]]", "dtypes": "list[dtype]", "operations": "Any", "bytes_read": "int", "bytes_written": "int",
     "ends": "str", "cache": "str", "arena_bytes": "int", "alive_bytes": "int", "unplanned_bytes": "int", "kernels": "list[Kernel]",
-    "bounds": "tuple[int, int]", "variables": "list[Dim]",
+    "bounds": "tuple[int, int]", "variables": "list[Dim]", "path": "str", "names": "list[str]", "metadata": "dict[str, str]",
 }
 # Properties that can be set, and to what.
 SETTERS = {"requires_grad": "bool", "grad": "None"}
@@ -63,6 +66,9 @@ METHODS = {
     "Gradient": ["__call__(self, *args: Any, **kwargs: Any) -> Any"],
     "Pull": ["__call__(self, cotangents: Any) -> tuple[Any, ...]"],
     "Program": ["instantiate(self, values: dict[str, int]) -> Program", "json(self) -> str", "bytes(self) -> builtins.bytes", "__len__(self) -> int"],
+    "SafetensorsFile": ["__init__(self, path: str | builtins.bytes | os.PathLike[str]) -> None", "__getitem__(self, name: str) -> Tensor", "__len__(self) -> int",
+                        "__iter__(self) -> Iterator[str]", "__contains__(self, name: object) -> bool", "tensors(self) -> dict[str, Tensor]",
+                        "shape(self, name: str) -> tuple[int, ...]", "dtype(self, name: str) -> dtype"],
 }
 OPERATORS = "add sub mul truediv pow matmul floordiv mod and or xor lshift rshift".split()
 

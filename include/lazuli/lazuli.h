@@ -32,6 +32,7 @@
 #include "lazuli/prepared.h"  // IWYU pragma: export
 #include "lazuli/program.h"   // IWYU pragma: export
 #include "lazuli/rwkv7.h"     // IWYU pragma: export
+#include "lazuli/safetensors.h"
 #include "lazuli/scalar.h"    // IWYU pragma: export
 #include "lazuli/shape.h"     // IWYU pragma: export
 #include "lazuli/stream.h"    // IWYU pragma: export

@@ -80,4 +80,5 @@ NB_MODULE(_lazuli, m) {
     bind_gradients(m);
     bind_streams(m);
     bind_inspect(m);
+    bind_files(m);
 }

@@ -81,8 +81,8 @@ std::vector<Place> look_up(void* address) {
     return out;
 }
 
-constexpr std::array kFolders{"/include/lazuli/", "/src/frontend/", "/src/ir/",
-                              "/src/ops/",        "/src/runtime/",  "/src/base/"};
+constexpr std::array kFolders{"/include/lazuli/", "/src/frontend/", "/src/ir/",   "/src/ops/",
+                              "/src/runtime/",    "/src/base/",     "/src/model/"};
 
 /// Where the folders of the engine are, as far as the places seen tell: the debug information of
 /// one library may know several, where parts of it were compiled elsewhere.

@@ -189,6 +189,28 @@ void graphs(Examples& examples) {
         std::filesystem::remove(path);
         return back;
     });
+    LAZULI_EXAMPLE(
+        (save_safetensors, SafetensorsFile::open, SafetensorsFile::tensor), "[[1, 2], [3, 4]]", [] {
+            const std::string path =
+                std::filesystem::temp_directory_path() / "lazuli-example.safetensors";
+            save_safetensors(path, {{"w", Tensor{{1.0, 2.0}, {3.0, 4.0}}}, {"b", zeros({2})}});
+            const SafetensorsFile file = SafetensorsFile::open(path);
+            std::filesystem::remove(path);  // whoever has it open keeps it
+            return file.tensor("w");
+        });
+    LAZULI_EXAMPLE((SafetensorsFile::path, SafetensorsFile::names, SafetensorsFile::contains,
+                    SafetensorsFile::spec, SafetensorsFile::metadata, SafetensorsFile::tensors),
+                   "lazuli-example.safetensors, [w, b], false, f32[2, 2], pt, 2", [] {
+                       const std::filesystem::path path =
+                           std::filesystem::temp_directory_path() / "lazuli-example.safetensors";
+                       save_safetensors(path, {{"b", zeros({2}, f16)}, {"w", ones({2, 2})}},
+                                        {{"format", "pt"}});
+                       const SafetensorsFile file = SafetensorsFile::open(path);
+                       std::filesystem::remove(path);
+                       return std::tuple(std::filesystem::path(file.path()).filename().string(),
+                                         file.names(), file.contains("v"), file.spec("w"),
+                                         file.metadata().at("format"), file.tensors().size());
+                   });
 }
 
 void devices_and_memory(Examples& examples) {
