@@ -49,10 +49,12 @@ from oracle_dtypes import COMPLEX, DTYPES, FLOATS, INTEGERS, NUMPY, PART, narrow
 
 SKIPPED = {"custom_call": "needs a host function, which `lazuli run` does not have",
            "part": "is checked with the ops that have several results",
-           **dict.fromkeys(("argument", "loop", "cond", "while_loop"), "has bodies; see tests/backend/control_test.cpp")}
+           "bundle": "is checked with the ops that have several results",
+           **dict.fromkeys(("argument", "loop", "cond", "while_loop"), "has bodies; see tests/backend/control_test.cpp"),
+           **dict.fromkeys(("checkpoint", "custom_gradient"), "has bodies; see tests/gradients")}
 
 RAW = {"view", "pad", "flip", "unfold", "diagonal", "roll", "repeat", "tile", "contiguous", "select", "reshape", "permute", "broadcast_to", "slice", "concat", "gather",
-       "take_along_axis", "dynamic_slice", "dynamic_update_slice", "blit", "stack", "identity", "stop_gradient"}
+       "take_along_axis", "dynamic_slice", "dynamic_update_slice", "blit", "stack", "identity", "stop_gradient", "anew"}
 EXACT = {"add", "sub", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "max", "argmax", "iota", "random_bits",
          "random_uniform", "relu", "copysign", "scale2", "shift_left", "shift_right", "floor", "ceil", "trunc", "round", "sign", "square",
          "reciprocal", "min", "argmin", "any", "all", "fmax", "fmin", "clamp", "nextafter", "real", "imag", "conj",

@@ -701,6 +701,7 @@ FORMULAS.update({
     "digamma": lambda i, a, w: digamma(i[0]),
     "identity": lambda i, a, w: np.array(i[0]),
     "stop_gradient": lambda i, a, w: np.array(i[0]),
+    "anew": lambda i, a, w: np.array(i[0]),
     "logaddexp": lambda i, a, w: np.logaddexp(*i),
     "hypot": lambda i, a, w: np.hypot(*i),
     "nextafter": lambda i, a, w: nextafter(*i),

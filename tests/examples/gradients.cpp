@@ -49,6 +49,22 @@ void of_functions(Examples& examples) {
                              {x}, {along});
         return std::pair(made.results, made.tangents);
     });
+    LAZULI_EXAMPLE(checkpoint, "[-1.6829, -1.8186]", [] {
+        const Tensor x = {1.0, 2.0};
+        const auto f = checkpoint([](const Tensor& t) { return cos(t) * 2.0; });
+        return grad([&](const Tensor& t) { return sum(f(t)); })(x);
+    });
+    LAZULI_EXAMPLE(custom_gradient, "[5, 5]", [] {
+        const TensorFunction f = [](const std::vector<Tensor>& t) {
+            return std::vector{round(t[0])};
+        };
+        const BackwardFunction back = [](const auto&, const auto&, const auto& cotangents) {
+            return std::vector{cotangents[0]};  // as if it had not been rounded
+        };
+        const Tensor x = {1.25, 2.75};
+        return grad([&](const Tensor& t) { return sum(custom_gradient(f, back, {t})[0] * 5.0); })(
+            x);
+    });
     LAZULI_EXAMPLE(identity, "true, false", [] {
         const Tensor x = {1.0, 2.0};
         return std::pair(x.reshape({2}).id() == x.id(), identity(x).id() == x.id());

@@ -195,6 +195,8 @@ const WithoutFunction kWithoutFunction[] = {
     {"constant", "full, zeros and ones make it, and numbers beside tensors"},
     {"view", "what movements such as permute and slice are recorded as"},
     {"part", "one of the results of an op that has several, such as linalg::qr or loop"},
+    {"bundle", "results as one tensor, in the gradient of an op that has several"},
+    {"anew", "what a checkpoint computes again stands on"},
     {"argument", "what the body of a loop is handed while it is recorded"},
     {"fft_c2c", "fft::fft and fft::ifft of complex numbers"},
     {"fft_r2c", "fft::rfft, and fft::fft of reals"},
