@@ -1,0 +1,264 @@
+// Derivatives of functions as people write them.
+
+#include <gmock/gmock.h>
+
+#include "lazuli/lazuli.h"
+
+namespace lazuli::gradients {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Tensors = std::vector<Tensor>;
+
+std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
+
+TEST(Functions, GradientsOfGradients) {
+    const auto cube = [](const Tensor& x) { return x * x * x; };
+    const auto third = grad(grad(grad(cube)));
+    EXPECT_EQ(third(Tensor(2.0)).item<float>(), 6);
+    // Each derivative has variables of its own: d/dx (x * d/dy (x + y)) is 1.
+    const auto outer = [](const Tensor& x) {
+        return x * grad([&](const Tensor& y) { return x + y; })(Tensor(1.0));
+    };
+    EXPECT_EQ(grad(outer)(Tensor(1.0)).item<float>(), 1);
+}
+
+TEST(Functions, ArgumentsAreChosenAndOtherResultsHandedOn) {
+    const auto f = [](const Tensor& x, const Tensor& y) { return Tensors{sum(x * y), x + y}; };
+    const Tensor x = {1.0, 2.0};
+    const Tensor y = {3.0, 4.0};
+    const auto [value, gradients, aux] = value_and_grad(f, {1})(x, y);
+    EXPECT_EQ(value.item<float>(), 11);
+    ASSERT_EQ(gradients.size(), 1U);
+    EXPECT_THAT(values(gradients[0]), ElementsAre(1, 2));
+    ASSERT_EQ(aux.size(), 1U);
+    EXPECT_THAT(values(aux[0]), ElementsAre(4, 6));
+    EXPECT_FALSE(value.requires_grad());
+    EXPECT_FALSE(aux[0].requires_grad());
+}
+
+TEST(Functions, LookingAtAValueLosesNothing) {
+    float seen = 0;
+    const auto f = [&](const Tensor& x) {
+        const Tensor y = exp(x);
+        y.eval();  // it has its value, and still knows where it came from
+        const Tensor loss = sum(y * y);
+        seen = loss.item<float>();
+        return seen > 0 ? loss : -loss;
+    };
+    const Tensor x = {0.0, 0.5};
+    const Tensor g = grad(f)(x);
+    EXPECT_FLOAT_EQ(seen, 1 + std::exp(1.0F));
+    EXPECT_THAT(values(g), ElementsAre(FloatNear(2, 1e-5F), FloatNear(2 * std::exp(1.0F), 1e-5F)));
+    const eager::Scope scope;
+    EXPECT_EQ(values(grad(f)(x)), values(g));
+}
+
+TEST(Functions, WhatIsHandedOutLetsGoOfWhatWasRecorded) {
+    Tensor w = {1.0, 2.0, 3.0};
+    Tensor total = zeros({});
+    const std::uint64_t before = graph_stats().live_nodes;
+    for (int step = 0; step < 50; ++step) {
+        const auto [loss, gradients, aux] =
+            value_and_grad([](const Tensor& x) { return sum(x * x); })(w);
+        w = w - gradients[0] * 0.1;
+        total = total + loss;
+        eval(w, total);
+        EXPECT_LE(graph_stats().live_nodes, before + 12) << step;
+    }
+}
+
+TEST(Functions, TensorsKeepGradientsThatAddUp) {
+    Tensor x = {1.0, 2.0};
+    x.set_requires_grad();
+    EXPECT_TRUE((x * 2.0).requires_grad());
+    EXPECT_FALSE((x > 1.0).requires_grad());
+    EXPECT_FALSE(stop_gradient(x).requires_grad());
+    EXPECT_FALSE(x.grad().defined());
+    sum(x * x).backward();
+    EXPECT_THAT(values(x.grad()), ElementsAre(2, 4));
+    sum(x * 3.0).backward();
+    EXPECT_THAT(values(x.grad()), ElementsAre(5, 7));
+    x.zero_grad();
+    EXPECT_FALSE(x.grad().defined());
+    (x * x).backward(Tensor{1.0, 10.0});
+    EXPECT_THAT(values(x.grad()), ElementsAre(2, 40));
+    {
+        const NoGradScope scope;
+        EXPECT_FALSE((x * 2.0).requires_grad());
+    }
+    x.set_requires_grad(false);
+    EXPECT_FALSE(x.requires_grad());
+}
+
+TEST(Functions, WantingGradientsIsNoPartOfAPlan) {
+    const Tensor plain = {1.0, 2.0};
+    Tensor x = Tensor{1.0, 2.0}.eval();
+    (void)exp(plain * 3.0).to_vector<float>();
+    const auto misses = cache_stats().misses;
+    x.set_requires_grad();
+    x.eval();
+    const auto behind = cache_stats().misses;  // of the value of its own
+    EXPECT_LE(behind, misses + 1);
+    (void)exp(x * 3.0).to_vector<float>();
+    EXPECT_EQ(cache_stats().misses, behind);
+}
+
+TEST(Functions, WhatHasNoGradientSaysSo) {
+    const auto total = [](const Tensor& x) { return sum(x.cast(f32)); };
+    EXPECT_THAT([&] { (void)grad(total)(Tensor{1, 2}); },
+                ThrowsMessage<DTypeError>(HasSubstr("argument 0 is i32[2]")));
+    const auto squares = [](const Tensor& x) { return x * x; };
+    EXPECT_THAT([&] { (void)grad(squares)(Tensor({1.0, 2.0})); },
+                ThrowsMessage<ShapeError>(HasSubstr("the function's value is f32[2]")));
+    const auto bits = [](const Tensor& x) { return sum(bitcast(x, f32)); };
+    EXPECT_THAT([&] { (void)grad(bits)(Tensor({1.0, 2.0})); },
+                ThrowsMessage<ArgumentError>(HasSubstr("bitcast: the op has no gradient")));
+    const auto doubled = [](const Tensor& x) {
+        return while_loop(
+            {x}, [](const Tensors& c) { return c[0] < 10.0; },
+            [](const Tensors& c) { return Tensors{c[0] * 2.0}; })[0];
+    };
+    EXPECT_THAT([&] { (void)grad(doubled)(Tensor(1.0)); },
+                ThrowsMessage<ArgumentError>(HasSubstr("while_loop: nothing flows back")));
+    EXPECT_THAT([&] { Tensor({1.0, 2.0}).backward(); },
+                ThrowsMessage<ArgumentError>(HasSubstr("nothing that wants a gradient")));
+}
+
+// ---- loops and conditions
+
+TEST(Functions, ThroughLoops) {
+    // y = w^4 x, by a loop that takes w from outside.
+    const auto f = [](const Tensor& w, const Tensor& x) {
+        return loop(4, {x}, [&](const Tensor&, const Tensors& c) { return Looped{{c[0] * w}}; })
+            .carried[0];
+    };
+    const auto both = value_and_grad(f)(Tensor(2.0), Tensor(3.0));
+    EXPECT_EQ(both.value.item<float>(), 48);
+    EXPECT_EQ(both.gradients[0].item<float>(), 96);
+    EXPECT_EQ(both.gradients[1].item<float>(), 16);
+    EXPECT_EQ(grad(grad(f))(Tensor(2.0), Tensor(3.0)).item<float>(), 144);
+    EXPECT_EQ(jvp([&](const Tensors& x) { return Tensors{f(x[0], x[1])}; },
+                  {Tensor(2.0), Tensor(3.0)}, {Tensor(1.0), Tensor()})
+                  .tangents[0]
+                  .item<float>(),
+              96);
+    const auto trips = [](const Tensor& x) {
+        return loop(scalar(3), {x},
+                    [](const Tensor&, const Tensors& c) { return Tensors{c[0] * 2.0}; })[0];
+    };
+    EXPECT_THAT([&] { (void)grad(trips)(Tensor(1.0)); },
+                ThrowsMessage<ArgumentError>(HasSubstr("number of trips that is a tensor")));
+}
+
+/// Steps of a recurrence over entries, forwards or backwards, whose states are carried and stacked.
+Tensor recurrence(const Tensor& w, const Tensor& entries, std::int64_t size, bool reverse) {
+    const Looped made = scan_loop(
+        {zeros({size}, f64)}, {entries},
+        [&](const Tensors& c, const Tensors& e) {
+            const Tensor next = tanh(c[0] * w + e[0]);
+            return Looped{{next}, {sum(next)}};
+        },
+        reverse);
+    return sum(made.carried[0]) + sum(square(made.stacked[0]));
+}
+
+TEST(Functions, LongLoopsKeepCheckpoints) {
+    // So many steps of states so large that not all are kept: the gradient is that of the steps
+    // written out.
+    const std::int64_t size = 1 << 17;  // 1 MiB a state
+    for (const bool reverse : {false, true}) {
+        const Tensor w(0.5);
+        const Tensor entries = (arange(38, f64) * 0.05 - 1.0).eval();
+        const auto f = [&](const Tensor& weight, const Tensor& e) {
+            return recurrence(weight, e, size, reverse);
+        };
+        const auto g = value_and_grad(f)(w.cast(f64), entries);
+        // All elements of a state are alike: a state of one element, weighed, says the same.
+        const auto small = [&](const Tensor& weight, const Tensor& e) {
+            const Looped made = scan_loop(
+                {zeros({}, f64)}, {e},
+                [&](const Tensors& c, const Tensors& at) {
+                    const Tensor next = tanh(c[0] * weight + at[0]);
+                    return Looped{{next}, {next * static_cast<double>(size)}};
+                },
+                reverse);
+            return made.carried[0] * static_cast<double>(size) + sum(square(made.stacked[0]));
+        };
+        const auto expected = value_and_grad(small)(w.cast(f64), entries);
+        const auto close = [](const Tensor& a, const Tensor& b) {
+            return max(abs(a - b) / (abs(b) + 1.0)).item<double>();
+        };
+        EXPECT_LT(close(g.value, expected.value), 1e-9);
+        EXPECT_LT(close(g.gradients[0], expected.gradients[0]), 1e-9);
+        EXPECT_LT(close(g.gradients[1], expected.gradients[1]), 1e-9);
+    }
+}
+
+TEST(Functions, ThroughConditions) {
+    const auto f = [](const Tensor& x) {
+        return cond(x > 0.0, [&] { return Tensors{x * x}; }, [&] { return Tensors{x * -3.0}; })[0];
+    };
+    EXPECT_EQ(grad(f)(Tensor(2.0)).item<float>(), 4);
+    EXPECT_EQ(grad(f)(Tensor(-2.0)).item<float>(), -3);
+    EXPECT_EQ(grad(grad(f))(Tensor(2.0)).item<float>(), 2);
+}
+
+// ---- functions with gradients of their own
+
+TEST(Functions, CheckpointsGiveTheSameGradients) {
+    const Tensor w = {{0.5, -1.0}, {2.0, 0.25}};
+    const auto layer = [&](const Tensor& x) { return tanh(matmul(x, w)); };
+    const auto plain = [&](const Tensor& x) { return sum(square(layer(layer(x)))); };
+    const auto kept = [&](const Tensor& x) {
+        return sum(square(checkpoint(layer)(checkpoint(layer)(x))));
+    };
+    const Tensor x = {{1.0, 2.0}, {3.0, -4.0}};
+    EXPECT_EQ(values(grad(kept)(x)), values(grad(plain)(x)));
+    const auto slope = [](const auto& f) {
+        return [f](const Tensor& at) { return sum(square(grad(f)(at))); };
+    };
+    const std::vector<float> twice = values(grad(slope(kept))(x));
+    const std::vector<float> expected = values(grad(slope(plain))(x));
+    for (std::size_t i = 0; i < twice.size(); ++i) EXPECT_NEAR(twice[i], expected[i], 1e-5F);
+}
+
+TEST(Functions, GradientsOfOnesOwn) {
+    const auto clipped = [](const Tensor& x) {
+        return custom_gradient(
+            [](const Tensors& in) { return Tensors{exp(in[0])}; },
+            [](const Tensors&, const Tensors& results, const Tensors& cotangents) {
+                return Tensors{minimum(results[0] * cotangents[0], 2.0)};
+            },
+            {x})[0];
+    };
+    const Tensor g = grad([&](const Tensor& x) { return sum(clipped(x)); })(Tensor{0.0, 3.0});
+    EXPECT_THAT(values(g), ElementsAre(1, 2));
+    Tensor w(2.0);
+    w.set_requires_grad();
+    const auto takes = [&](const Tensor& x) {
+        return custom_gradient([&](const Tensors& in) { return Tensors{in[0] * w}; },
+                               [](const Tensors&, const Tensors&, const Tensors& c) { return c; },
+                               {x})[0];
+    };
+    EXPECT_THAT([&] { takes(Tensor(1.0)).backward(); },
+                ThrowsMessage<ArgumentError>(HasSubstr("takes from outside")));
+}
+
+TEST(Functions, CompiledStepsHaveTheirGradientsInside) {
+    const auto step = [](const Tensor& w, const Tensor& x) {
+        const Tensor g = grad([&](const Tensor& v) { return mean(square(matmul(x, v))); })(w);
+        return w - g * 0.1;
+    };
+    const Tensor w = {{1.0}, {2.0}};
+    const Tensor x = {{1.0, 0.0}, {0.0, 1.0}};
+    const Function f =
+        compile(step, TensorSpec{f32, {2, 1}}, TensorSpec{f32, {dim("b", 1, 64), 2}});
+    EXPECT_EQ(values(f(w, x)), values(step(w, x)));
+}
+
+}  // namespace
+}  // namespace lazuli::gradients
