@@ -741,6 +741,8 @@ NOISE = {
     "attention": lambda i, a: np.matmul(np.ones_like(np.matmul(i[0], np.swapaxes(i[1], -1, -2))), np.abs(i[2])),
     "lora": lambda i, a: np.matmul(np.abs(i[0]), np.abs(i[1]) + np.matmul(np.abs(i[2]), np.abs(i[3])) * abs(a[0])),
     "gelu": lambda i, a: np.abs(i[0]),
+    "var": lambda i, a: variance(i[0], *a),  # of squares that are added one after the other
+    "std": lambda i, a: np.sqrt(variance(i[0], *a)),
     "digamma": lambda i, a: np.log(np.abs(i[0]) + 10) + 1 / np.abs(i[0]),  # of which its zero is the difference
     # the mean is rounded before it is subtracted, the product before the bias is added
     "layer_norm": lambda i, a: (np.abs(i[0]) + np.abs(np.mean(i[0], axis=-1, keepdims=True)))
