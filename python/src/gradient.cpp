@@ -5,15 +5,14 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "call_arguments.h"
 #include "context.h"
 #include "convert.h"
 #include "function.h"
-#include "tree.h"
 
 namespace lazuli::python {
 
@@ -21,95 +20,6 @@ namespace {
 
 using Objects = PyObject* const*;
 using Tensors = std::vector<Tensor>;
-
-std::string name_of(const nb::object& function) {
-    return nb::cast<std::string>(
-        nb::str(nb::getattr(function, "__name__", nb::str(function.type()))));
-}
-
-/// Gradients are taken of floats and complex numbers; whoever called knows a tensor by its place.
-void expect_floats(std::string_view op, std::span<const Tensor> tensors,
-                   std::span<const std::string> paths) {
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const DType dtype = tensors[i].dtype();
-        if (is_floating(dtype) || is_complex(dtype)) continue;
-        throw DTypeError(fmt::format("{}: {} is {}: only floats and complex numbers have gradients",
-                                     op, paths[i], tensors[i].spec().str()));
-    }
-}
-
-/// What belongs to some tensors has their types and shapes.
-void expect_alike(std::string_view op, std::span<const Tensor> given, std::span<const Tensor> like,
-                  std::span<const std::string> paths) {
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        if (!given[i].defined() || given[i].spec() == like[i].spec()) continue;
-        const std::string text = fmt::format("{}: {} is {}, and what it belongs to is {}", op,
-                                             paths[i], given[i].spec().str(), like[i].spec().str());
-        if (given[i].dtype() != like[i].dtype()) throw DTypeError(text);
-        throw ShapeError(text, like[i].shape().str(), given[i].shape().str());
-    }
-}
-
-/// Cotangents or tangents, in the form of what they belong to, and where each is.
-struct Alike {
-    Tensors tensors;
-    std::vector<std::string> paths;
-
-    /// Appends those of an object; all of it may be left out.
-    void collect(std::string_view op, const Tree& tree, nb::handle object, const std::string& name,
-                 std::span<const Tensor> like) {
-        tree.paths(name, paths);
-        if (object.is_none()) {
-            tensors.resize(paths.size());
-            return;
-        }
-        try {
-            tree.collect(object, name, tensors, Tree::Missing::empty, like);
-        } catch (const ArgumentError& e) {
-            throw ArgumentError(fmt::format("{}: {}", op, e.what()));
-        }
-    }
-};
-
-/// The arguments of one call, of which some are taken apart.
-class Arguments {
-   public:
-    Arguments(std::string_view op, nb::handle args) : op_(op), trees_(nb::len(args)) {
-        for (nb::handle argument : args) given_.push_back(nb::borrow(argument));
-    }
-
-    std::size_t size() const { return given_.size(); }
-    const Tensors& tensors() const { return tensors_; }
-    const Tree& tree(std::size_t i) const { return *trees_[i]; }
-
-    void take_apart(std::size_t i) {
-        if (trees_[i]) return;
-        const std::string path = fmt::format("argument {}", i);
-        try {
-            trees_[i] = Tree::of(given_[i], tensors_, Tree::Others::made, path);
-        } catch (const nb::builtin_exception& e) {
-            throw nb::type_error(fmt::format("{}: {}", op_, e.what()).c_str());
-        }
-        trees_[i]->paths(path, paths_);
-    }
-    void expect_floats() const { python::expect_floats(op_, tensors_, paths_); }
-
-    /// What a function gives that is called with them, and other tensors in the places of theirs.
-    nb::object call(const nb::object& function, std::span<const Tensor> tensors,
-                    const nb::dict& named) const {
-        nb::list passed;
-        for (std::size_t i = 0; i < size(); ++i)
-            passed.append(trees_[i] ? trees_[i]->build(tensors) : given_[i]);
-        return function(*nb::tuple(passed), **named);
-    }
-
-   private:
-    std::string_view op_;
-    std::vector<nb::object> given_;
-    std::vector<std::optional<Tree>> trees_;  // of those that are taken apart
-    Tensors tensors_;
-    std::vector<std::string> paths_;
-};
 
 /// Which arguments gradients are taken of.
 class Chosen {
@@ -160,7 +70,7 @@ class Gradient {
           has_aux_(has_aux) {}
 
     nb::object call(const nb::args& args, const nb::kwargs& named) const {
-        Arguments arguments(op_, args);
+        CallArguments arguments(op_, args);
         const std::vector<std::size_t> places = chosen_.places(op_, arguments.size());
         for (const std::size_t i : places) arguments.take_apart(i);
         arguments.expect_floats();
@@ -233,14 +143,11 @@ class Gradient {
 
 PyObject* make_gradient(const Function& self, Objects o, std::string_view op, bool has_value) {
     const nb::object function = to_function({self.name, "fn"}, o[0]);
-    nb::object out = nb::cast(new Gradient(op, function, Chosen({self.name, "argnums"}, o[1]),
-                                           has_value, to_bool({self.name, "has_aux"}, o[2])),
-                              nb::rv_policy::take_ownership);
-    // As functools.wraps does: inspect.signature and help follow them.
-    out.attr("__wrapped__") = function;
-    out.attr("__name__") = name_of(function);
-    out.attr("__doc__") = nb::getattr(function, "__doc__", nb::none());
-    return out.release().ptr();
+    auto* gradient = new Gradient(op, function, Chosen({self.name, "argnums"}, o[1]), has_value,
+                                  to_bool({self.name, "has_aux"}, o[2]));
+    return standing_for(function, nb::cast(gradient, nb::rv_policy::take_ownership))
+        .release()
+        .ptr();
 }
 
 /// How cotangents of a function's results flow back to its arguments.
@@ -250,10 +157,9 @@ class Pull {
         : vjp_(std::move(vjp)), results_(std::move(results)), arguments_(std::move(arguments)) {}
 
     nb::object call(nb::handle cotangents) const {
-        Alike given;
-        given.collect("vjp", results_, cotangents, "the cotangent", vjp_.results);
-        expect_alike("vjp", given.tensors, vjp_.results, given.paths);
-        const Tensors made = vjp_.pull(given.tensors);
+        Alike given("vjp");
+        given.collect(results_, cotangents, "the cotangent", vjp_.results);
+        const Tensors made = vjp_.pull(given.checked(vjp_.results));
         nb::list out;
         for (const Tree& tree : arguments_) out.append(tree.build(made));
         return nb::tuple(out);
@@ -265,18 +171,9 @@ class Pull {
     std::vector<Tree> arguments_;
 };
 
-/// What a function returned, taken apart.
-Tensors taken_apart(std::string_view op, const nb::object& returned, Tree& tree) {
-    Tensors out;
-    tree = Tree::of(returned, out, Tree::Others::kept, "result");
-    if (out.empty())
-        throw nb::type_error(fmt::format("{}: the function returned no tensor", op).c_str());
-    return out;
-}
-
 nb::object call_vjp(const nb::object& function, const nb::args& primals) {
     if (PyCallable_Check(function.ptr()) == 0) refuse({"vjp", "fn"}, "a function", function.ptr());
-    Arguments arguments("vjp", primals);
+    CallArguments arguments("vjp", primals);
     std::vector<Tree> trees;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         arguments.take_apart(i);
@@ -286,7 +183,7 @@ nb::object call_vjp(const nb::object& function, const nb::args& primals) {
     Tree results;
     Vjp made = vjp(
         [&](const Tensors& tensors) {
-            return taken_apart("vjp", arguments.call(function, tensors, nb::dict()), results);
+            return take_results_apart("vjp", arguments.call(function, tensors), results);
         },
         arguments.tensors());
     const nb::object returned = results.build(made.results);
@@ -300,26 +197,25 @@ PyObject* call_jvp(const Function& self, Objects o) {
         if (!PyTuple_Check(o[i]) && !PyList_Check(o[i]))
             refuse({self.name, self.params[i].name}, "a tuple with one entry an argument", o[i]);
     }
-    Arguments arguments("jvp", o[1]);
+    CallArguments arguments("jvp", o[1]);
     const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(o[2]));
     if (count != arguments.size()) {
         throw ArgumentError(
             fmt::format("jvp: {} tangents for {} arguments", count, arguments.size()));
     }
     for (std::size_t i = 0; i < count; ++i) arguments.take_apart(i);
-    Alike tangents;
+    Alike tangents("jvp");
     for (std::size_t i = 0; i < count; ++i) {
-        tangents.collect("jvp", arguments.tree(i),
+        tangents.collect(arguments.tree(i),
                          PySequence_Fast_GET_ITEM(o[2], static_cast<Py_ssize_t>(i)),
                          fmt::format("tangent {}", i), arguments.tensors());
     }
-    expect_alike("jvp", tangents.tensors, arguments.tensors(), tangents.paths);
     Tree results;
     const Jvp made = jvp(
         [&](const Tensors& tensors) {
-            return taken_apart("jvp", arguments.call(function, tensors, nb::dict()), results);
+            return take_results_apart("jvp", arguments.call(function, tensors), results);
         },
-        arguments.tensors(), tangents.tensors);
+        arguments.tensors(), tangents.checked(arguments.tensors()));
     return nb::make_tuple(results.build(made.results), results.build(made.tangents))
         .release()
         .ptr();
@@ -402,13 +298,7 @@ void bind_gradients(nb::module_& m) {
                          "lazuli.value_and_grad make it. `__wrapped__` is the other one.",
                          nb::dynamic_attr())
         .def("__call__", &Gradient::call, nb::arg("args"), nb::arg("kwargs"))
-        .def(
-            "__get__",
-            [](nb::object self, nb::object object, nb::object) {
-                if (object.is_none()) return self;
-                return nb::steal(PyMethod_New(self.ptr(), object.ptr()));
-            },
-            nb::arg("object").none(), nb::arg("type") = nb::none())
+        .def("__get__", as_method, nb::arg("object").none(), nb::arg("type") = nb::none())
         .def("__repr__", &Gradient::repr);
     nb::class_<Pull>(m, "Pull",
                      "From cotangents of a function's results, in their form, to a tuple with one "

@@ -78,6 +78,7 @@ NB_MODULE(_lazuli, m) {
     bind_engine(m);
     bind_compiled(m);
     bind_gradients(m);
+    bind_regions(m);
     bind_streams(m);
     bind_inspect(m);
     bind_files(m);

@@ -71,7 +71,9 @@ Tree Tree::of(nb::handle object, std::vector<Tensor>& tensors, Others others,
 
 nb::object Tree::build(std::span<const Tensor> tensors) const {
     switch (kind_) {
-        case Kind::tensor: return nb::steal(wrap(Tensor(tensors[place_])));
+        case Kind::tensor:
+            if (!tensors[place_].defined()) return nb::none();
+            return nb::steal(wrap(Tensor(tensors[place_])));
         case Kind::kept: return object_;
         case Kind::dict: {
             nb::dict out;

@@ -26,7 +26,8 @@ class Tree {
     /// Takes an object apart; its tensors are appended. `path` names the object in messages.
     static Tree of(nb::handle object, std::vector<Tensor>& tensors, Others others,
                    const std::string& path);
-    /// An object of this form with these tensors in the places of those it had.
+    /// An object of this form with these tensors in the places of those it had; None for an empty
+    /// one.
     nb::object build(std::span<const Tensor> tensors) const;
     /// Appends the tensors of an object that must be of this form, in the order in which `of` met
     /// them. ArgumentError says where it is not; `path` names the object there. What can be made a

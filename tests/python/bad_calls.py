@@ -125,6 +125,9 @@ CALLS = {
             "lz.channel_mix_v7(f32[5, 4], f32[2, 4], f32[4], f32[8, 4], f32[4, 8], lz.array([[0, 3, 4]])).eval()",
         ],
     },
+    "checkpoint": {
+        "calls": ["lz.checkpoint()", "lz.checkpoint(f32[2, 3])", "lz.checkpoint(lambda x: 'text')(f32[2, 3])"],
+    },
     "cholesky": {
         "shapes": ["lz.linalg.cholesky(f32[2, 3])", "lz.linalg.cholesky(f32[3])"],
         "dtypes": ["lz.linalg.cholesky(f16[3, 3])", "lz.linalg.cholesky(bf16[3, 3])"],
@@ -216,6 +219,17 @@ CALLS = {
     "cummin": {"axes": ["lz.cummin(f32[2, 3], axis=-3)", "lz.cummin(f32[()])"], "dtypes": ["lz.cummin(c64[2, 3])"]},
     "cumprod": {"axes": ["lz.cumprod(f32[2, 3], axis=2)", "lz.cumulative_prod(f32[()])"]},
     "cumsum": {"axes": ["lz.cumsum(f32[2, 3], axis=2)", "lz.cumulative_sum(f32[()])"]},
+    "custom_gradient": {
+        "shapes": ["lz.custom_gradient(lambda x: x, lambda x, y, flow: (flow.sum(0),))(f32[2, 3])"],
+        "dtypes": ["lz.custom_gradient(lambda x: x, lambda x, y, flow: (flow.cast('f64'),))(f32[2, 3])"],
+        "values": ["lz.custom_gradient(lambda x: x['a'], lambda x, y, flow: ({},))({'a': f32[2, 3]})"],
+        "calls": [
+            "lz.custom_gradient(lambda x: x)",
+            "lz.custom_gradient(lambda x: x, f32[2, 3])",
+            "lz.custom_gradient(lambda x: x, lambda x, y, flow: flow)(f32[2, 3])",
+            "lz.custom_gradient(lambda x: 3, lambda x, y, flow: (flow,))(f32[2, 3])",
+        ],
+    },
     "custom_call": {
         "values": ["lz.custom_call([f32[2, 3]], 'nobody', (2, 3))", "lz.custom_call([f32[2, 3]], '', (2, 3))"],
         "calls": ["lz.custom_call([f32[2, 3]], 'nobody')", "lz.custom_call([f32[2, 3]], 7, (2, 3))", "lz.custom_call(3, 'nobody', (2,))"],
@@ -755,8 +769,14 @@ NOT_POSSIBLE = {
         "fft_c2r": "of a shape the axis alone can be wrong",
         "gather": "positions of any shape are taken; of the first operand the axis alone can be wrong",
         "custom_call": "the registered function judges its operands, and only C++ registers functions",
+        "anew": ANY_SHAPE,
+        "identity": ANY_SHAPE,
+        "stop_gradient": ANY_SHAPE,
+        "checkpoint": "the function judges its operands",
     },
     "dtypes": {
+        "anew": "all types are taken",
+        "checkpoint": "the function judges its operands",
         "custom_call": "the registered function judges its operands, and only C++ registers functions",
     },
     "values": {
@@ -764,6 +784,7 @@ NOT_POSSIBLE = {
         **dict.fromkeys(["batch_norm", "l2_norm", "layer_norm", "rms_norm"], "any eps is taken"),
         **dict.fromkeys(["diagonal", "tril", "triu"], "diagonals outside of the matrix have no elements"),
         **dict.fromkeys(["elu", "leaky_relu", "std", "var"], ANY_VALUE),
+        "checkpoint": "the function is all it has",
         "dynamic_slice": "sizes are a shape",
         "interpolate": "sizes are a shape",
         "lstsq": "a negative rcond has a meaning",

@@ -42,7 +42,7 @@ KINDS = {
     "data": lz.ExecutionError,  # indices out of range, singular matrices: known at evaluation
 }
 
-CONTROL = ("cond", "loop", "while_loop")
+CONTROL = ("cond", "loop", "while_loop", "checkpoint", "custom_gradient")
 
 # Ops with arguments of the Python function, or numbers of operands, that their records do not have as attributes.
 MORE_VALUES = ("concat", "dot_general", "one_hot", "qr", "stack", "svd", *CONTROL)
@@ -65,6 +65,8 @@ def why_not(op, kind):
     """Why no call of the op can have a mistake of the kind, or None where one can."""
     if op.name == "view":
         return "movements are recorded as views; Python cannot make one itself"
+    if op.name == "bundle":
+        return "gradients of ops with several results make it; Python cannot"
     if kind == "calls":
         return None
     if op.name in NOT_POSSIBLE.get(kind, {}):

@@ -571,3 +571,48 @@ def test_a_thousand_backward_steps_keep_nothing():
     (graph, memory), (graph_later, memory_later) = train(1000, step)
     assert graph_later["live_nodes"] <= graph["live_nodes"] + 8, (graph, graph_later)
     assert memory_later["bytes"] <= memory["bytes"] + 4096, (memory, memory_later)
+
+
+# ---- functions with gradients of their own kind
+
+
+def test_checkpoints_give_the_same_gradients():
+    def block(p, x, scale):
+        return {"y": (x @ p["w"]).tanh() * scale, "name": "block"}
+
+    p, x = {"w": lz.array(noise(3, 3))}, lz.array(noise(2, 3))
+    for scale in (2.0, 0.5):
+        plain = lz.grad(lambda q: (block(q, x, scale)["y"] ** 2).sum())(p)["w"]
+        again = lz.grad(lambda q: (lz.checkpoint(block)(q, x, scale=scale)["y"] ** 2).sum())(p)["w"]
+        same(again, plain.numpy())
+    f = lz.checkpoint(block)
+    assert f.__name__ == "block" and repr(f) == "<lazuli.checkpoint of block>" and f(p, x, 1.0)["name"] == "block"
+    same(f(p, x, 1.0)["y"], np.tanh(noise(2, 3) @ noise(3, 3)))
+    with pytest.raises(TypeError, match="checkpoint: the function returned no tensor"):
+        lz.checkpoint(lambda t: 3)(x)
+
+
+def test_gradients_of_ones_own():
+    rounded = lz.custom_gradient(lz.round, lambda given, result, flow: (flow,))
+    x = lz.array(noise(4)) * 5
+    same(rounded(x), np.round(noise(4) * 5))
+    same(lz.grad(lambda t: (rounded(t) * 3).sum())(x), np.full(4, 3.0))
+
+    def forward(p, ids):
+        return {"y": p["a"] * p["b"], "ids": ids, "name": "f"}
+
+    def backward(given, results, flow):
+        assert type(given) is tuple and results["name"] == "f" and flow["ids"] is None
+        return {"a": flow["y"] * 10, "b": None}, None
+
+    f = lz.custom_gradient(forward, backward)
+    a, b, ids = lz.array(noise(3)), lz.array(noise(3) + 2), lz.arange(3)
+    made = f({"a": a, "b": b}, ids)
+    same(made["y"], noise(3) * (noise(3) + 2))
+    gradient = lz.grad(lambda p: f(p, ids)["y"].sum())({"a": a, "b": b})
+    same(gradient["a"], np.full(3, 10.0))
+    same(gradient["b"], np.zeros(3))
+    with pytest.raises(lz.ShapeError, match=r"custom_gradient: the cotangent of argument 0\['a'\] is f64\[\], and what it belongs to is f64\[3\]"):
+        lz.custom_gradient(forward, lambda given, results, flow: ({"a": flow["y"].sum(), "b": None}, None))({"a": a, "b": b}, ids)
+    with pytest.raises(TypeError, match="returns a tuple with one entry an argument, of which there are 1"):
+        lz.custom_gradient(lambda t: t, lambda given, result, flow: flow)(a)
