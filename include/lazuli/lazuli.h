@@ -41,3 +41,4 @@
 #include "lazuli/terms.h"     // IWYU pragma: export
 #include "lazuli/trace.h"     // IWYU pragma: export
 #include "lazuli/view.h"      // IWYU pragma: export
+#include "lazuli/vmap.h"      // IWYU pragma: export

@@ -28,6 +28,19 @@ std::vector<Value> inlined(ProgramBuilder& builder, const Program& program,
     return values;
 }
 
+Program built(const InferArgs& args) {
+    for (const Implementation& way : args.op.implementations) {
+        if (way.refuses != nullptr && way.refuses(args)) continue;
+        ProgramBuilder builder;
+        std::vector<Value> params;
+        for (const TensorSpec* spec : args.inputs) params.push_back(builder.param("", *spec));
+        builder.result(way.build(builder, params, args));
+        return builder.build();
+    }
+    throw ArgumentError(
+        fmt::format("{}: no implementation serves ({})", args.op.name, operands_text(args)));
+}
+
 namespace {
 
 /// Operands and attributes of one operation, as inference and gradients see them.
@@ -55,20 +68,6 @@ class Called {
     std::vector<TensorSpec> inputs_;
     std::vector<const TensorSpec*> pointers_;
 };
-
-/// The first way to build a composite that serves these arguments, as a program of its own.
-Program built(const InferArgs& args) {
-    for (const Implementation& way : args.op.implementations) {
-        if (way.refuses != nullptr && way.refuses(args)) continue;
-        ProgramBuilder builder;
-        std::vector<Value> params;
-        for (const TensorSpec* spec : args.inputs) params.push_back(builder.param("", *spec));
-        builder.result(way.build(builder, params, args));
-        return builder.build();
-    }
-    throw ArgumentError(
-        fmt::format("{}: no implementation serves ({})", args.op.name, operands_text(args)));
-}
 
 class Reverse {
    public:

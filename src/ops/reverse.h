@@ -23,6 +23,9 @@ bool has_gradient(DType dtype);
 std::vector<Value> reverse(ProgramBuilder& builder, const Program& program, const Forward& forward,
                            std::span<const Value> cotangents, const std::vector<bool>& wanted);
 
+/// The first way to build a composite that serves these arguments, as a program of its operands.
+Program built(const InferArgs& args);
+
 /// Appends a program's operations, with these values for its parameters; the value of each.
 std::vector<Value> inlined(ProgramBuilder& builder, const Program& program,
                            std::span<const Value> params);

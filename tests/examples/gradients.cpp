@@ -104,6 +104,19 @@ void that_tensors_keep(Examples& examples) {
                        Tensor x = {1.0, 2.0};
                        return tanh(x.set_requires_grad()).str();
                    });
+    LAZULI_EXAMPLE(vmap, "[5, 11]", [] {
+        const Tensor xs = {{1.0, 2.0}, {3.0, 4.0}};
+        const Tensor w = {1.0, 2.0};  // the same for all
+        return vmap([](const Tensor& x, const Tensor& y) { return sum(x * y); }, {0, std::nullopt})(
+            xs, w);
+    });
+    LAZULI_EXAMPLE(vmap_of, "[[2, 7]]", [] {
+        const Tensor xs = {{1.0, 2.0}, {3.0, 4.0}};
+        const auto less_one = [](const std::vector<Tensor>& x) {
+            return std::vector{x[0][0] * x[0][1] - 1.0};
+        };
+        return vmap_of(less_one, {xs}, {1});
+    });
     LAZULI_EXAMPLE(NoGradScope, "false", [] {
         Tensor x = {1.0, 2.0};
         x.set_requires_grad();
