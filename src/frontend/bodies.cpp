@@ -6,6 +6,7 @@
 
 #include "frontend/record.h"
 #include "ir/arena.h"
+#include "ir/engine.h"
 #include "ir/graph.h"
 
 namespace lazuli::frontend {
@@ -40,6 +41,16 @@ class BodyScope {
 };
 
 }  // namespace
+
+std::vector<TensorSpec> specs_of(std::string_view op, const Tensors& tensors) {
+    std::vector<TensorSpec> out;
+    for (const Tensor& tensor : tensors) out.push_back(require_node(op, tensor).spec);
+    return out;
+}
+
+Device home_of(const Tensors& tensors) {
+    return tensors.empty() ? ir::engine().default_device() : tensors[0].device();
+}
 
 Tensor make_argument(std::size_t number, const TensorSpec& spec, Device device) {
     static const OpRef argument("argument");

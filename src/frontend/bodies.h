@@ -13,6 +13,11 @@
 
 namespace lazuli::frontend {
 
+/// Types and shapes; ArgumentError naming `op` for an empty tensor.
+std::vector<TensorSpec> specs_of(std::string_view op, const std::vector<Tensor>& tensors);
+/// Where the first one lives, and what is made of them; the default device where there is none.
+Device home_of(const std::vector<Tensor>& tensors);
+
 /// A function, recorded: its results stand on arguments and on tensors from outside.
 struct Recorded {
     std::vector<Tensor> arguments;

@@ -19,21 +19,13 @@ namespace lazuli {
 
 namespace {
 
+using frontend::home_of;
 using frontend::OpRef;
 using frontend::Outside;
 using frontend::record_body;
 using frontend::Recorded;
+using frontend::specs_of;
 using Tensors = std::vector<Tensor>;
-
-std::vector<TensorSpec> specs_of(std::string_view op, const Tensors& tensors) {
-    std::vector<TensorSpec> out;
-    for (const Tensor& t : tensors) out.push_back(frontend::require_node(op, t).spec);
-    return out;
-}
-
-Device home_of(const Tensors& tensors) {
-    return tensors.empty() ? ir::engine().default_device() : tensors[0].device();
-}
 
 Tensors parts(const OpRef& op, const Tensors& operands, const AttrWords& words,
               std::vector<TensorSpec> (*results)(const InferArgs&), Device device) {

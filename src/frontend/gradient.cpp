@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "frontend/record.h"
 #include "ir/graph.h"
@@ -139,6 +140,19 @@ void expect_like(std::string_view op, std::string_view what, std::size_t number,
     throw ShapeError(text, like.shape().str(), given.shape().str());
 }
 
+/// What a function records while its own derivative is taken is on its tape, whatever scope of no
+/// gradients the derivative is taken in: that one is about gradients from outside.
+class InnerScope {
+   public:
+    InnerScope() : outer_(std::exchange(ir::arena().mode.no_grad, 0)) {}
+    ~InnerScope() { ir::arena().mode.no_grad = outer_; }
+    InnerScope(const InnerScope&) = delete;
+    InnerScope& operator=(const InnerScope&) = delete;
+
+   private:
+    int outer_;
+};
+
 /// A function that was called, with what it recorded.
 struct Called {
     Tensors sources;  // the arguments, as values of their own
@@ -158,6 +172,7 @@ Called call(std::string_view op, const TensorFunction& function, const Tensors& 
             passed.push_back(arguments[i]);
         }
     }
+    const InnerScope scope;
     out.results = function(passed);
     for (const Tensor& result : out.results) (void)frontend::require_node(op, result);
     return out;
@@ -167,7 +182,8 @@ Called call(std::string_view op, const TensorFunction& function, const Tensors& 
 class HandedOut {
    public:
     HandedOut(const Tape& tape, const Tensors& arguments)
-        : connected_(!tape.other_leaves().empty() || std::ranges::any_of(arguments, is_wanted)) {}
+        : connected_(ir::arena().mode.no_grad == 0 &&
+                     (!tape.other_leaves().empty() || std::ranges::any_of(arguments, is_wanted))) {}
     Tensor operator()(const Tensor& tensor) const {
         return connected_ || !is_wanted(tensor) ? tensor : stop_gradient(tensor);
     }
@@ -275,6 +291,8 @@ Jvp jvp(const TensorFunction& function, const Tensors& arguments, const Tensors&
         cotangents.push_back(ops::has_gradient(result.dtype()) ? as_source(zeros_like(result))
                                                                : Tensor());
     }
+    const HandedOut hand_out(tape, arguments);
+    const InnerScope scope;
     const Tensors flows = tape.pull(cotangents, tape.ends());
     Tensors sources;
     for (const Tensor& cotangent : cotangents) {
@@ -289,7 +307,6 @@ Jvp jvp(const TensorFunction& function, const Tensors& arguments, const Tensors&
     }
     const Tape back(targets, sources);
     const Tensors moved = back.pull(seeds, back.ends());
-    const HandedOut hand_out(tape, arguments);
     Jvp out{called.results, {}};
     hand_out.all(out.results);
     std::size_t next = 0;

@@ -5,7 +5,6 @@
 #include "frontend/bodies.h"
 #include "frontend/bundle.h"
 #include "frontend/record.h"
-#include "ir/engine.h"
 #include "lazuli/error.h"
 #include "lazuli/factories.h"
 #include "lazuli/grad.h"
@@ -16,21 +15,13 @@ namespace lazuli {
 
 namespace {
 
+using frontend::home_of;
 using frontend::OpRef;
 using frontend::Outside;
 using frontend::record_body;
 using frontend::Recorded;
+using frontend::specs_of;
 using Tensors = std::vector<Tensor>;
-
-std::vector<TensorSpec> specs_of(std::string_view op, const Tensors& tensors) {
-    std::vector<TensorSpec> out;
-    for (const Tensor& tensor : tensors) out.push_back(frontend::require_node(op, tensor).spec);
-    return out;
-}
-
-Device home_of(const Tensors& tensors) {
-    return tensors.empty() ? ir::engine().default_device() : tensors[0].device();
-}
 
 /// The op with these operands and what its functions take from outside; its results, which are
 /// those of `function`.

@@ -94,6 +94,20 @@ TEST(Functions, TensorsKeepGradientsThatAddUp) {
     EXPECT_FALSE(x.requires_grad());
 }
 
+TEST(Functions, DerivativesAreTakenWhereNoGradientsFlow) {
+    const auto cube = [](const Tensor& x) { return x * x * x; };
+    Tensor w(2.0);
+    w.set_requires_grad();
+    const NoGradScope scope;
+    EXPECT_EQ(grad(cube)(Tensor(2.0)).item<float>(), 12);
+    EXPECT_EQ(grad(grad(cube))(w).item<float>(), 12);
+    EXPECT_FALSE(grad(cube)(w).requires_grad());
+    const auto list = [&](const Tensors& x) { return Tensors{cube(x[0])}; };
+    EXPECT_EQ(jvp(list, {w}, {Tensor(1.0)}).tangents[0].item<float>(), 12);
+    EXPECT_EQ(vjp(list, {w}).pull({Tensor(1.0)})[0].item<float>(), 12);
+    EXPECT_FALSE((w * 2.0).requires_grad());
+}
+
 TEST(Functions, WantingGradientsIsNoPartOfAPlan) {
     const Tensor plain = {1.0, 2.0};
     Tensor x = Tensor{1.0, 2.0}.eval();
