@@ -66,6 +66,24 @@ Tensor key(std::uint64_t seed);
 /// Sets the seed of the random tensors made without a key. Each such call then draws a key of its
 /// own.
 void manual_seed(std::uint64_t seed);
+/// A key that no other call is given: what random tensors without a key draw.
+Tensor next_key();
+/// While it lives, what this thread draws without a key comes from this seed, from its first number
+/// on: what was random is repeated by another scope of the same seed.
+class SeedScope {
+   public:
+    /// Begins it.
+    explicit SeedScope(std::uint64_t seed);
+    ~SeedScope();
+    SeedScope(const SeedScope&) = delete;
+    SeedScope& operator=(const SeedScope&) = delete;
+
+   private:
+    std::uint64_t seed_;
+    std::uint64_t drawn_ = 0;
+    SeedScope* outer_;
+    friend std::uint64_t draw_number();
+};
 /// Uniform in [0, 1); f32.
 Tensor rand(Shape shape, Make make = {});
 /// Uniform in [0, 1), from a key.

@@ -26,8 +26,10 @@
 #include "lazuli/io.h"        // IWYU pragma: export
 #include "lazuli/linalg.h"    // IWYU pragma: export
 #include "lazuli/memory.h"    // IWYU pragma: export
+#include "lazuli/nn.h"        // IWYU pragma: export
 #include "lazuli/op.h"        // IWYU pragma: export
 #include "lazuli/ops.h"       // IWYU pragma: export
+#include "lazuli/optim.h"     // IWYU pragma: export
 #include "lazuli/passes.h"    // IWYU pragma: export
 #include "lazuli/prepared.h"  // IWYU pragma: export
 #include "lazuli/program.h"   // IWYU pragma: export
@@ -40,5 +42,6 @@
 #include "lazuli/tensor.h"    // IWYU pragma: export
 #include "lazuli/terms.h"     // IWYU pragma: export
 #include "lazuli/trace.h"     // IWYU pragma: export
+#include "lazuli/train.h"     // IWYU pragma: export
 #include "lazuli/view.h"      // IWYU pragma: export
 #include "lazuli/vmap.h"      // IWYU pragma: export

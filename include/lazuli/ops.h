@@ -83,8 +83,8 @@ inline Tensor transpose(const Tensor& x, Axis a, Axis b) { return x.transpose(a,
 /// An operand pair of which at least one is a tensor.
 template <class A, class B>
 concept TensorPair =
-    (std::same_as<std::remove_cvref_t<A>, Tensor> && std::constructible_from<Operand, B>) ||
-    (std::same_as<std::remove_cvref_t<B>, Tensor> && std::constructible_from<Operand, A>);
+    (std::derived_from<std::remove_cvref_t<A>, Tensor> && std::constructible_from<Operand, B>) ||
+    (std::derived_from<std::remove_cvref_t<B>, Tensor> && std::constructible_from<Operand, A>);
 
 #define LAZULI_OPERATOR(symbol, name)                                          \
     template <class A, class B>                                                \

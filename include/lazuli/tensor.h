@@ -361,11 +361,13 @@ class Operand {
 /// Evaluates several tensors together: what they share is computed once.
 void eval(std::span<const Tensor> tensors);
 /// Evaluates several tensors together.
-template <std::same_as<Tensor>... Ts>
+template <std::derived_from<Tensor>... Ts>
 void eval(const Tensor& first, const Ts&... rest) {
     const Tensor all[] = {first, rest...};
     eval(std::span<const Tensor>(all));
 }
+/// What evaluating several tensors together would do; computes nothing.
+Explanation explain(std::span<const Tensor> tensors);
 /// Prints it to standard output.
 void print(const Tensor& tensor, const PrintOptions& options = {});
 /// Writes it as `str` does; evaluates only where LAZULI_PRINT_EVAL=1.

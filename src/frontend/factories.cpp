@@ -217,11 +217,28 @@ Seed& implicit_seed() {
     return s;
 }
 
-Tensor next_key(const Make& make) {
+thread_local SeedScope* innermost_seed = nullptr;
+
+}  // namespace
+
+std::uint64_t draw_number() {
+    if (innermost_seed != nullptr)
+        return ops::threefry(innermost_seed->seed_, innermost_seed->drawn_++);
     Seed& s = implicit_seed();
     const std::uint64_t number = s.drawn.fetch_add(1);
-    return scalar(ops::threefry(s.seed.load(), number), Make(u64, device_of(make)));
+    return ops::threefry(s.seed.load(), number);
 }
+
+SeedScope::SeedScope(std::uint64_t seed) : seed_(seed), outer_(innermost_seed) {
+    innermost_seed = this;
+}
+SeedScope::~SeedScope() { innermost_seed = outer_; }
+
+Tensor next_key() { return scalar(draw_number(), u64); }
+
+namespace {
+
+Tensor next_key(const Make& make) { return scalar(draw_number(), Make(u64, device_of(make))); }
 
 }  // namespace
 

@@ -178,6 +178,12 @@ void eval(std::span<const Tensor> tensors) {
     if (!nodes.empty()) ir::engine().eval(nodes);
 }
 
+Explanation explain(std::span<const Tensor> tensors) {
+    std::vector<Node*> nodes;
+    for (const Tensor& t : tensors) nodes.push_back(&require_node("explain", t));
+    return nodes.empty() ? Explanation() : ir::engine().explain(nodes);
+}
+
 Tensor Tensor::to(Device device) const {
     if (this->device() == device) return *this;
     if (!is_materialized() || node_of(*this)->has_flag(ir::kGradFlag)) {
