@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Steps of training, Lazuli beside PyTorch (eager, compiled), turn by turn.
 
-    training.py [--lazuli build/release/bin/bench-training] [--filter REGEX] [--rounds N] [--threads N] [--libraries a,b] [--json FILE]
+    training.py [--lazuli build/release/bin/bench-training] [--filter REGEX] [--rounds N] [--threads N] [--libraries a,b]
+                [--patience SECONDS] [--json FILE]
     training.py --memory [...]    the most memory that a step holds, instead of its time
 
 The work; a step is forward, backward and the update by AdamW (lr 1e-3, betas 0.9 and 0.999, eps 1e-8, decay 0.01), all f32, on one
@@ -27,11 +28,12 @@ the first: parameters, gradients, state of the optimiser, activations, temporari
 How they are compared: all are started and warmed up by WARM_UP steps. A reading is as many steps as take READING seconds, at least one.
 Then each round asks each library for one reading, with a pause between them in which threads stop spinning. The table has medians over
 the rounds in ms per step, and the fastest peer's time over Lazuli's, by medians and by the least readings: above 1, Lazuli is faster.
-Threads that wait for each other suffer much where other programs use the cores: the load before stands in the notes.
+Threads that wait for each other suffer much where other programs use the cores. How much those used during the readings stands in the
+notes (Linux). With --patience, readings during which it was more than QUIET cores are taken again in a quiet moment, for so many seconds
+of each piece of work in all.
 """
 
 import argparse
-import json
 import os
 import re
 import statistics
@@ -44,6 +46,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TITLES = {"mlp": "MLP 784-512-10, batch 256", "gpt": "GPT 2 x 256, batch 8 x 128", "lora": "LoRA step 128x512 r 8"}
 READING = 0.2  # seconds
 WARM_UP = 5    # steps
+QUIET = 0.1    # cores that other programs use at most where --patience is content
 
 
 # ---- PyTorch
@@ -164,6 +167,33 @@ class Worker:
         """Seconds of one."""
         return float(self.process.ask_text(str(steps), PREPARE)) / steps
 
+    def read(self):
+        """Seconds of one, and how many cores other programs used meanwhile."""
+        begin, busy = time.monotonic(), others(self.process.child.pid)
+        seconds = self.run(self.steps)
+        if seconds * self.steps < READING / 2:  # the machine was busy when steps were counted
+            self.steps = round(READING / seconds)
+        return seconds, max(0.0, others(self.process.child.pid) - busy) / (time.monotonic() - begin)
+
+
+def wait_for_quiet(until):
+    busy = QUIET + 1
+    while busy > QUIET and time.monotonic() < until:
+        before = others(os.getpid())
+        time.sleep(0.5)
+        busy = (others(os.getpid()) - before) / 0.5
+
+
+def others(pid):
+    """Processor time in seconds that all but one process used since the machine started; 0 where that is unknown."""
+    try:
+        with open("/proc/stat") as whole, open("/proc/%d/stat" % pid) as own:
+            user, nice, system, _, _, *more = (int(n) for n in whole.readline().split()[1:9])
+            mine = own.read().rpartition(")")[2].split()
+            return (user + nice + system + sum(more) - int(mine[11]) - int(mine[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
+
 
 def start(case, options, notes):
     workers = []
@@ -181,18 +211,26 @@ def start(case, options, notes):
 
 def measure(case, options, notes):
     workers = start(case, options, notes)
-    readings = {worker.name: [] for worker in workers}
+    readings, disturbed = {worker.name: [] for worker in workers}, []
+    until = time.monotonic() + options.patience
     for number in range(options.rounds):
         for worker in list(workers):
             time.sleep(PAUSE)
             try:
-                readings[worker.name].append(worker.run(worker.steps))
+                seconds, cores = worker.read()
+                while cores > QUIET and time.monotonic() < until:
+                    wait_for_quiet(until)
+                    seconds, cores = worker.read()
+                readings[worker.name].append(seconds)
+                disturbed.append(cores)
             except Gone as gone:
                 notes.append("%s, %s: %s in round %d" % (worker.name, case, gone, number + 1))
                 workers.remove(worker)
     for worker in workers:
         worker.process.end()
-    row = {"name": case, "title": TITLES[case]}
+    row = {"name": case, "title": TITLES[case], "cores_used_by_others": statistics.mean(disturbed) if disturbed else None}
+    if disturbed and row["cores_used_by_others"] > QUIET:
+        notes.append("%s: other programs used %.1f cores meanwhile" % (case, row["cores_used_by_others"]))
     for key, of in (("seconds", statistics.median), ("least", min)):
         row[key] = {name: of(values) if values else None for name, values in readings.items()}
     row["best_peer_over_ours"], row["best_peer"] = ratio(row["seconds"])
@@ -239,6 +277,7 @@ def main():
     parser.add_argument("--libraries", default=",".join(["lazuli", *LIBRARIES]))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine, for each piece of work")
     parser.add_argument("--json")
     parser.add_argument("--memory", action="store_true", help="compare memory, not time")
     parser.add_argument("--worker", nargs=2, metavar=("LIBRARY", "CASE"), help=argparse.SUPPRESS)
@@ -257,11 +296,10 @@ def main():
 
     notes = []
     result = {"libraries": names, "rounds": options.rounds, "threads": options.threads, "work": [], "notes": notes}
-    before = os.getloadavg()[0]
     for case in chosen:
         result["work"].append((measure_memory if options.memory else measure)(case, options, notes))
     if not options.memory:
-        notes.append("medians (least), %d threads, %d rounds; load of the machine %.1f before" % (options.threads, options.rounds, before))
+        notes.append("medians (least), %d threads, %d rounds" % (options.threads, options.rounds))
     print_table(result, names)
     write_json(result, options.json)
 
