@@ -49,7 +49,10 @@ class Process:
         self.rest = b""
 
     def ask(self, line, timeout):
-        """Sends a line (or nothing) and returns the next one that comes back."""
+        """Sends a line (or nothing) and returns what the next one that comes back says in JSON."""
+        return json.loads(self.ask_text(line, timeout))
+
+    def ask_text(self, line, timeout):
         try:
             if line is not None:
                 self.child.stdin.write(line.encode() + b"\n")
@@ -67,7 +70,7 @@ class Process:
             code = self.child.wait()
             raise Gone("crashed (%s)" % (signal.Signals(-code).name if code < 0 else "exit code %d" % code)) from None
         answer, self.rest = self.rest.split(b"\n", 1)
-        return json.loads(answer)
+        return answer.decode()
 
     def end(self):
         self.child.kill()
