@@ -53,6 +53,7 @@ inline const Rule& rule_of(std::string_view op) {
         {.op = "shift_state", .numbers = {{2}}},
         {.op = "channel_mix_v7", .numbers = {{5}}},
         {.op = "time_mix_v7", .numbers = {{2, 0}, {4}}},
+        {.op = "time_mix_v7_grad", .numbers = {{2, 0}, {6}}},
         {.op = "rope", .multiple = 2},
         {.op = "glu", .multiple = 2},
         {.op = "group_norm", .numbers = {{0, 1}, {1}, {2}}},

@@ -15,37 +15,6 @@ namespace {
 
 bool is_float(const TensorSpec& spec) { return has_gradient(spec.dtype); }
 
-/// A value, or zeros where there is none.
-Value or_zeros(ProgramBuilder& builder, const Value& value, const TensorSpec& spec) {
-    return value.defined() ? value : builder.constant(0, spec);
-}
-
-/// Appends a program and what flows back through it: one value a parameter that is a float.
-std::vector<Value> through_body(ProgramBuilder& builder, const Program& body,
-                                std::span<const Value> params, std::span<const Value> cotangents,
-                                const std::vector<bool>& wanted) {
-    const std::vector<Value> values = inlined(builder, body, params);
-    const auto forward = [&](ValueRef v) { return value_in(v, params, values); };
-    return reverse(builder, body, forward, cotangents, wanted);
-}
-
-/// Appends an op that has several results; these.
-std::vector<Value> parts_of(ProgramBuilder& builder, std::string_view name,
-                            std::span<const Value> inputs, const AttrWords& words) {
-    const OpId op = require_op(name);
-    std::vector<TensorSpec> specs;
-    for (const Value& input : inputs) specs.push_back(input.spec());
-    std::vector<const TensorSpec*> pointers;
-    for (const TensorSpec& spec : specs) pointers.push_back(&spec);
-    const OpDef& def = op_def(op);
-    const InferArgs call{def, pointers, Attrs(def, words.words())};
-    const std::vector<TensorSpec> results = def.results(call);
-    const Value bundle = builder.op(op, inputs, words.words());
-    std::vector<Value> out;
-    for (std::size_t i = 0; i < results.size(); ++i) out.push_back(part_of(bundle, results, i));
-    return out;
-}
-
 // ---- conditions
 
 /// A branch backwards: its operands and cotangents of its results, to cotangents of the operands
@@ -58,7 +27,7 @@ Program branch_backwards(const Program& branch, std::span<const Value> cotangent
     std::vector<Value> seeds;
     for (const Value& cotangent : cotangents)
         seeds.push_back(cotangent.defined() ? builder.param("", cotangent.spec()) : Value());
-    const std::vector<Value> flows = through_body(builder, branch, params, seeds, wanted);
+    const std::vector<Value> flows = through_program(builder, branch, params, seeds, wanted);
     for (std::size_t i = 0; i < flows.size(); ++i) {
         if (wanted[i]) builder.result(or_zeros(builder, flows[i], branch.params()[i].spec));
     }
@@ -357,7 +326,8 @@ class Backwards {
         std::vector<bool> wanted{false};
         for (std::size_t i = 0; i < g_.inputs.size(); ++i)
             wanted.push_back(i < n ? is_float(loop_.param(i)) : g_.wanted[i]);
-        const std::vector<Value> flows = through_body(builder, loop_.body, forward, seeds, wanted);
+        const std::vector<Value> flows =
+            through_program(builder, loop_.body, forward, seeds, wanted);
         for (std::size_t i = 0; i < n; ++i) {
             if (wanted[1 + i]) builder.result(or_zeros(builder, flows[1 + i], loop_.param(i)));
         }
@@ -398,8 +368,8 @@ std::vector<Value> loop_gradient(const GradientArgs& g) {
     const LoopParts loop(g);
     const auto bytes = kept_bytes(loop);
     if (bytes && *bytes > kMostKept && loop.trips.value() > kFewTrips)
-        return through_body(g.builder, Segments(g, loop).program(), g.inputs, g.cotangents,
-                            g.wanted);
+        return through_program(g.builder, Segments(g, loop).program(), g.inputs, g.cotangents,
+                               g.wanted);
     return Backwards(g, loop).run();
 }
 

@@ -48,6 +48,20 @@ Value part_of(const GradientArgs& g, std::size_t i) {
     return part_of(g.result, g.call.op.results(g.call), i);
 }
 
+std::vector<Value> parts_of(ProgramBuilder& builder, std::string_view op,
+                            std::span<const Value> inputs, const AttrWords& words) {
+    const OpDef& def = op_def(require_op(op));
+    std::vector<TensorSpec> specs;
+    for (const Value& input : inputs) specs.push_back(input.spec());
+    std::vector<const TensorSpec*> pointers;
+    for (const TensorSpec& spec : specs) pointers.push_back(&spec);
+    const std::vector<TensorSpec> results = def.results({def, pointers, Attrs(def, words.words())});
+    const Value bundle = builder.op(require_op(op), inputs, words.words());
+    std::vector<Value> out;
+    for (std::size_t i = 0; i < results.size(); ++i) out.push_back(part_of(bundle, results, i));
+    return out;
+}
+
 Value with_reduced_axes(const Value& x, const GradientArgs& g) {
     const Shape& from = g.call.inputs[0]->shape;
     Shape shape = from;

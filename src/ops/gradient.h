@@ -27,6 +27,11 @@ inline Value zeros_like(const Value& x) {
     return x.builder().constant(Scalar(0).as(x.dtype()), x.spec());
 }
 
+/// A value, or zeros where there is none.
+inline Value or_zeros(ProgramBuilder& builder, const Value& value, const TensorSpec& spec) {
+    return value.defined() ? value : builder.constant(0, spec);
+}
+
 /// Summed, or repeated, to a shape.
 Value fitted(const Value& x, const Shape& shape);
 
@@ -42,6 +47,10 @@ Value scattered(const Value& x, const Value& updates, const Value& positions, in
 Value part_of(const Value& bundle, std::span<const TensorSpec> results, std::size_t i);
 /// The same of the op that flows back.
 Value part_of(const GradientArgs& g, std::size_t i);
+
+/// Appends an op that has several results; these.
+std::vector<Value> parts_of(ProgramBuilder& builder, std::string_view op,
+                            std::span<const Value> inputs, const AttrWords& words = {});
 
 /// A reduction's result, or cotangent, with the axes that were taken away as sizes of 1.
 Value with_reduced_axes(const Value& x, const GradientArgs& g);

@@ -199,4 +199,12 @@ std::vector<Value> reverse(ProgramBuilder& builder, const Program& program, cons
     return Reverse(builder, program, forward).run(cotangents, wanted, false);
 }
 
+std::vector<Value> through_program(ProgramBuilder& builder, const Program& program,
+                                   std::span<const Value> params, std::span<const Value> cotangents,
+                                   const std::vector<bool>& wanted) {
+    const std::vector<Value> values = inlined(builder, program, params);
+    const auto forward = [&](ValueRef v) { return value_in(v, params, values); };
+    return reverse(builder, program, forward, cotangents, wanted);
+}
+
 }  // namespace lazuli::ops

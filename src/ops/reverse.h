@@ -23,6 +23,11 @@ bool has_gradient(DType dtype);
 std::vector<Value> reverse(ProgramBuilder& builder, const Program& program, const Forward& forward,
                            std::span<const Value> cotangents, const std::vector<bool>& wanted);
 
+/// Appends a program, with these values for its parameters, and what flows back through it.
+std::vector<Value> through_program(ProgramBuilder& builder, const Program& program,
+                                   std::span<const Value> params, std::span<const Value> cotangents,
+                                   const std::vector<bool>& wanted);
+
 /// The first way to build a composite that serves these arguments, as a program of its operands.
 Program built(const InferArgs& args);
 

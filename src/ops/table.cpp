@@ -44,6 +44,7 @@ void lazuli_install_ops() {
         attention_general,      //
         rwkv7,                  //
         time_mix_v7,            //
+        time_mix_v7_grad,       //
     };
     for (const auto family : kFamilies) {
         for (lazuli::OpDef& record : family()) lazuli::register_op(std::move(record));

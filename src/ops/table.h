@@ -49,5 +49,6 @@ std::vector<OpDef> convolution_transpose();
 std::vector<OpDef> attention_general();
 std::vector<OpDef> rwkv7();
 std::vector<OpDef> time_mix_v7();
+std::vector<OpDef> time_mix_v7_grad();
 
 }  // namespace lazuli::ops

@@ -23,20 +23,16 @@ std::vector<TensorSpec> time_mix_results(std::span<const TensorSpec* const> inpu
     return {*inputs[kReceptance], *inputs[kState]};
 }
 
-namespace {
-
-std::vector<TensorSpec> results(const InferArgs& args) { return time_mix_results(args.inputs); }
-
-TensorSpec infer_time_mix(const InferArgs& args) {
+void check_time_mix(const InferArgs& args, std::size_t runs) {
     check_one_type(args, kReceptance, kState);
     const TensorSpec& r = *args.inputs[kReceptance];
     const TensorSpec& state = *args.inputs[kState];
     if (!is_floating(r.dtype) || state.dtype != f32) {
-        throw DTypeError(
-            fmt::format("time_mix_v7: takes floats and a state of f32: {}", operands_text(args)));
+        throw DTypeError(fmt::format("{}: takes floats and a state of f32: {}", args.op.name,
+                                     operands_text(args)));
     }
     const auto wrong = [&](const char* what) {
-        return ShapeError(fmt::format("time_mix_v7: {}: {}", what, operands_text(args)),
+        return ShapeError(fmt::format("{}: {}: {}", args.op.name, what, operands_text(args)),
                           r.shape.str(), state.shape.str());
     };
     if (r.shape.rank() != 3 || !(args.inputs[kDecay]->shape == r.shape))
@@ -48,54 +44,50 @@ TensorSpec infer_time_mix(const InferArgs& args) {
     if (state.shape.rank() != 4 ||
         !(state.shape == Shape{state.shape.dim(0), r.shape.dim(1), r.shape.dim(2), r.shape.dim(2)}))
         throw wrong("needs a state of [states, heads, size, size]");
-    check_runs(args, kRuns);
+    check_runs(args, runs);
+}
+
+namespace {
+
+std::vector<TensorSpec> results(const InferArgs& args) { return time_mix_results(args.inputs); }
+
+TensorSpec infer_time_mix(const InferArgs& args) {
+    check_time_mix(args, kRuns);
     return bundle_spec(results(args));
+}
+
+template <class T>
+void plain_token(const EvalArgs& args, std::int64_t at, std::int64_t size, float* state, T* out) {
+    const HeadToken<T> token(args.inputs, at);
+    plain_step(token, size, state, state);
+    for (std::int64_t i = 0; i < size; ++i) {
+        double y = 0;
+        for (std::int64_t j = 0; j < size; ++j)
+            y += static_cast<double>(state[i * size + j]) * static_cast<double>(token.r[j]);
+        out[at + i] = convert<T>(y);
+    }
 }
 
 void evaluate_time_mix(const EvalArgs& args) {
     const TensorSpec& spec = *args.inputs[kReceptance].spec;
     const TensorSpec& states = *args.inputs[kState].spec;
-    const TensorSpec made[] = {spec, states};
-    const BundleLayout layout = bundle_layout(made);
+    const BundleLayout layout = bundle_layout(args);
     const std::int64_t heads = spec.shape[1];
     const std::int64_t size = spec.shape[2];
-    const std::int64_t plane = spec.shape.numel();
     std::fill_n(args.result<char>(), layout.bytes, char{0});
-    auto* state = reinterpret_cast<float*>(args.result<char>() + layout.offsets[1]);
+    auto* state = bundle_part<float>(args, layout, 1);
     if (states.nbytes() > 0)
         std::memcpy(state, args.inputs[kState].data, static_cast<std::size_t>(states.nbytes()));
     const std::vector<Run> runs =
         read_runs("time_mix_v7", args.inputs[kRuns], spec.shape[0], states.shape[0]);
     dispatch(spec.dtype, [&]<class T>() {
         if constexpr (is_real_float_v<T>) {
-            auto* out = reinterpret_cast<T*>(args.result<char>() + layout.offsets[0]);
+            auto* out = bundle_part<T>(args, layout, 0);
             for (const Run& run : runs) {
                 for (std::int64_t t = run.first; t < run.first + run.count; ++t) {
                     for (std::int64_t h = 0; h < heads; ++h) {
-                        const std::int64_t at = (t * heads + h) * size;
-                        const T* r = args.inputs[kReceptance].as<T>() + at;
-                        const T* w = args.inputs[kDecay].as<T>() + at;
-                        const T* k = args.inputs[kPacked].as<T>() + kKeys * plane + at;
-                        const T* v = args.inputs[kPacked].as<T>() + kValues * plane + at;
-                        const T* a = args.inputs[kPacked].as<T>() + kRates * plane + at;
-                        const T* kk = args.inputs[kPacked].as<T>() + kDirections * plane + at;
-                        float* s = state + (run.state * heads + h) * size * size;
-                        const auto wide = [](T x) { return static_cast<double>(x); };
-                        for (std::int64_t i = 0; i < size; ++i, s += size) {
-                            double removed = 0;
-                            for (std::int64_t m = 0; m < size; ++m)
-                                removed -= static_cast<double>(s[m]) * wide(kk[m]);
-                            double y = 0;
-                            for (std::int64_t j = 0; j < size; ++j) {
-                                // The state is f32 after every token, so that it does not matter
-                                // how tokens are cut into calls.
-                                s[j] = static_cast<float>(static_cast<double>(s[j]) * wide(w[j]) +
-                                                          removed * wide(kk[j]) * wide(a[j]) +
-                                                          wide(v[i]) * wide(k[j]));
-                                y += static_cast<double>(s[j]) * wide(r[j]);
-                            }
-                            out[at + i] = convert<T>(y);
-                        }
+                        float* its = state + (run.state * heads + h) * size * size;
+                        plain_token(args, (t * heads + h) * size, size, its, out);
                     }
                 }
             }
@@ -146,6 +138,7 @@ std::vector<OpDef> time_mix_v7() {
             .infer = infer_time_mix,
             .results = results,
             .evaluate = evaluate_time_mix,
+            .gradient = time_mix_gradient,
             .tolerance = {.ulps = 16, .absolute = 1e-5},
             .sample = {.low = 0, .high = 2},
             .cases = time_mix_cases(),

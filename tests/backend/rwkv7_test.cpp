@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "backend/host/kernels.h"
+#include "backend/host/share.h"
 #include "lazuli/lazuli.h"
 
 namespace lazuli {
@@ -120,6 +123,89 @@ TEST(Rwkv7, RaggedBatchesAreTheirSequencesAlone) {
         const std::vector<float> before = state.to_vector<float>();
         EXPECT_TRUE(std::equal(before.begin() + 512, before.begin() + 1024, states.begin() + 512));
     }
+}
+
+Tensor signed_like(const Tensor& like, std::uint64_t seed) {
+    return (key(seed).random_uniform(like.shape()) * 2.0 - 1.0).to(Device()).eval();
+}
+
+/// What flows back to all four operands, one behind the other.
+std::vector<float> flows_of(const Sequence& s, const Tensor& state, const Tensor& to_output,
+                            const std::vector<std::int64_t>& lines, Device device) {
+    const auto mixed = [&](const std::vector<Tensor>& x) {
+        const TimeMix made = time_mix_v7(x[0], x[1], x[2], x[3], runs_of(lines, device));
+        return std::vector<Tensor>{made.output, made.state};
+    };
+    const Vjp made =
+        vjp(mixed, {s.r.to(device), s.w.to(device), s.packed.to(device), state.to(device)});
+    std::vector<float> out;
+    for (const Tensor& flow :
+         made.pull({to_output.to(device), signed_like(state, 32).to(device)})) {
+        const std::vector<float> part = flow.to_vector<float>();
+        out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+}
+
+TEST(Rwkv7, TheGradientsKernelFollowsTheFormula) {
+    for (const auto& [heads, size] :
+         {std::pair<std::int64_t, std::int64_t>{2, 64}, {3, 20}, {1, 1}}) {
+        const Sequence s(kTokens, heads, size, 7, Device());
+        const Tensor state =
+            (key(5).random_uniform({3, heads, size, size}) * 2.0 - 1.0).to(Device()).eval();
+        const Tensor to_output = signed_like(s.r, 31);
+        const std::vector<std::int64_t> lines{2, 0, 170, 0, 180, 120};
+        const std::vector<float> slow = flows_of(s, state, to_output, lines, Device());
+        const std::vector<float> fast = flows_of(s, state, to_output, lines, Device("cpu"));
+        EXPECT_THAT(fast, Pointwise(FloatNear(2e-5F), slow)) << size;
+    }
+}
+
+/// Rows are filled up to whole vectors: what is infinite makes no NaN there.
+TEST(Rwkv7, TheGradientOfWhatIsInfinite) {
+    Sequence s(2, 1, 3, 9, Device());
+    const Tensor one = ones({2, 1, 3});
+    s.r = one;
+    s.packed = pack_kvakk(one, one, one, one);
+    const Tensor state = zeros({1, 1, 3, 3});
+    const Tensor infinite = full({2, 1, 3}, std::numeric_limits<float>::infinity());
+    const std::vector<float> slow = flows_of(s, state, infinite, {0, 0, 2}, Device());
+    const std::vector<float> fast = flows_of(s, state, infinite, {0, 0, 2}, Device("cpu"));
+    ASSERT_EQ(slow.size(), fast.size());
+    int infinities = 0;
+    for (std::size_t i = 0; i < slow.size(); ++i) {
+        EXPECT_EQ(std::isnan(slow[i]), std::isnan(fast[i])) << i;
+        EXPECT_EQ(std::isinf(slow[i]), std::isinf(fast[i])) << i;
+        infinities += std::isinf(slow[i]) ? 1 : 0;
+    }
+    EXPECT_GT(infinities, 5);
+}
+
+TEST(Rwkv7, TheGradientsBitsDoNotDependOnThreads) {
+    const Sequence s(40, 3, 20, 7, Device());
+    const Tensor state = (key(5).random_uniform({3, 3, 20, 20}) * 2.0 - 1.0).to(Device()).eval();
+    const Tensor runs = runs_of({2, 0, 17, 0, 20, 20}, Device());
+    const Tensor to_output = s.r.eval();
+    const OpDef& def = op_def(require_op("time_mix_v7_grad"));
+    const Tensor operands[] = {s.r, s.w, s.packed, state, to_output, state, runs};
+    std::vector<TensorSpec> specs;
+    for (const Tensor& each : operands) specs.push_back(each.spec());
+    std::vector<HostArray> arrays;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        const void* data = i < 6 ? static_cast<const void*>(operands[i].data<float>())
+                                 : operands[i].data<std::int64_t>();
+        arrays.push_back({data, &specs[i]});
+    }
+    const TensorSpec result = infer(def.name, specs);
+    const auto run = [&] {
+        std::vector<char> out(static_cast<std::size_t>(result.nbytes()), 1);
+        backend::host_kernel(def)({def, {}, arrays, &result, out.data()});
+        return out;
+    };
+    std::vector<char> alone;
+    // From within a piece, all pieces run on the calling thread.
+    backend::host::share(1, 1, [&](std::int64_t, std::int64_t) { alone = run(); });
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(run(), alone);
 }
 
 TEST(Rwkv7, TokenShiftInChunks) {

@@ -379,8 +379,8 @@ class Oracle:
             if name in oracle_linalg.OPS:
                 oracle_linalg.check(self, name, op)
                 continue
-            if name == "time_mix_v7":
-                composites.check_time_mix(self)
+            if name in ("time_mix_v7", "time_mix_v7_grad"):
+                composites.check_time_mix(self, name)
                 continue
             if name not in formulas.FORMULAS and name not in ("constant", "cast", "bitcast"):
                 self.record(name, "-", "the op table has this op, but there is no formula for it here")

@@ -228,6 +228,31 @@ def time_mix(r, w, packed, state, runs):
     return out, state
 
 
+def time_mix_grad(r, w, packed, state, to_out, to_state, runs):
+    """With matrices: the state becomes S @ M + outer(v, k), where M = diag(w) - outer(kk, kk * a)."""
+    k, v, a, kk = packed
+    to_r, to_w, to_packed, to_state = np.zeros_like(r), np.zeros_like(w), np.zeros_like(packed), np.array(to_state)
+    for number, first, count in runs.tolist():
+        for h in range(r.shape[1]) if count else ():
+            tokens = range(first, first + count)
+            matrices = {t: np.diag(w[t, h]) - np.outer(kk[t, h], kk[t, h] * a[t, h]) for t in tokens}
+            states = [np.array(state[number, h])]
+            for t in tokens:
+                states.append(states[-1] @ matrices[t] + np.outer(v[t, h], k[t, h]))
+            flow = to_state[number, h]
+            for t in reversed(tokens):
+                after, before = states.pop(), states[-1]
+                to_r[t, h] = to_out[t, h] @ after
+                flow = flow + np.outer(to_out[t, h], r[t, h])
+                to_matrix = before.T @ flow
+                to_w[t, h] = np.diag(to_matrix)
+                to_b = -(kk[t, h] @ to_matrix)
+                to_packed[:, t, h] = [v[t, h] @ flow, flow @ k[t, h], to_b * kk[t, h], to_b * a[t, h] - to_matrix @ (kk[t, h] * a[t, h])]
+                flow = flow @ matrices[t].T
+            to_state[number, h] = flow
+    return to_r, to_w, to_packed, to_state
+
+
 FORMULAS = {
     "silu": lambda i, a, w: silu(i[0]),
     "softplus": lambda i, a, w: softplus(i[0]),
@@ -264,6 +289,7 @@ FORMULAS = {
     "pack_kvakk": lambda i, a, w: np.stack(i),
     "time_first_v7": lambda i, a, w: time_first(*i),
     "time_mix_v7": lambda i, a, w: time_mix(*i)[0],  # see check_time_mix
+    "time_mix_v7_grad": lambda i, a, w: time_mix_grad(*i)[0],
 }
 
 NOISE = {
@@ -347,57 +373,64 @@ def run_cases(oracle, op, dtype):
     return cases
 
 
-def check_time_mix(oracle):
-    """time_mix_v7 has two results: output and state, each out of its bundle. f32 within 1e-5 of the formula in f64."""
-    types = base.types
+def check_time_mix(oracle, op):
+    """time_mix_v7 has two results and time_mix_v7_grad four, each out of its bundle. f32 within 1e-5 of the formula in f64."""
     for dtype in ("f16", "bf16", "f32", "f64"):
         for index in ("i32", "i64"):
             for (tokens, states, runs), (heads, size) in zip(ragged() * 2, [(2, 4), (1, 16), (3, 5), (2, 64), (1, 33), (1, 1), (2, 8)] * 2):
-                shape = (tokens, heads, size)
-                kk = oracle.random.uniform(-1, 1, shape)
-                kk /= np.maximum(np.sqrt(np.sum(kk * kk, -1, keepdims=True)), 1e-12)
-                planes = [oracle.random.uniform(-1, 1, shape), oracle.random.uniform(-1, 1, shape), oracle.random.uniform(0, 1, shape), kk]
-                inputs = {"r": (dtype, types.narrow(dtype, oracle.random.uniform(-1, 1, shape))),
-                          "w": (dtype, types.narrow(dtype, oracle.random.uniform(0.55, 1, shape))),
-                          "n": (dtype, types.narrow(dtype, np.stack(planes))),
-                          "s": ("f32", oracle.sampled("f32", (states, heads, size, size), -1, 1)),
-                          "u": (index, np.array(runs, types.NUMPY[index]).reshape(-1, 3))}
-                compare_time_mix(oracle, dtype, index, shape, inputs)
+                compare_time_mix(oracle, op, dtype, index, time_mix_inputs(oracle, op, dtype, index, (tokens, heads, size), states, runs))
     for label, runs, named in (("a state that is not there", [[2, 0, 1]], "state 2"), ("too many tokens", [[0, 1, 3]], "3 tokens from 1"),
                                ("a shared state", [[0, 0, 1], [0, 1, 1]], "share state 0"), ("a shared token", [[0, 0, 2], [1, 1, 1]], "share token 1")):
-        shape = (3, 1, 2)
-        inputs = {n: ("f32", np.zeros(s, np.float32)) for n, s in (("r", shape), ("w", shape), ("n", (4,) + shape), ("s", (2, 1, 2, 2)))}
-        inputs["u"] = ("i64", np.array(runs, np.int64))
-        text, files = time_mix_program(oracle, "f32", shape, inputs)
-        oracle.check_error("time_mix_v7", label, oracle.run_program(text, files, []), named, "i64")
+        text, files, _ = time_mix_program(oracle, op, time_mix_inputs(oracle, op, "f32", "i64", (3, 1, 2), 2, runs))
+        oracle.check_error(op, label, oracle.run_program(text, files, []), named, "i64")
 
 
-def time_mix_program(oracle, dtype, shape, inputs):
-    size = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}[dtype] * math.prod(shape)
-    behind = -(-size // 64) * 64
-    whole = behind + -(-inputs["s"][1].nbytes // 64) * 64
-    spec = lambda d, s: "%s[%s]" % (d, ", ".join(map(str, s)))
+def time_mix_inputs(oracle, op, dtype, index, shape, states, runs):
+    """Operands by name, in order, such as a model makes them."""
+    types, (tokens, heads, size) = base.types, shape
+    kk = oracle.random.uniform(-1, 1, shape)
+    kk /= np.maximum(np.sqrt(np.sum(kk * kk, -1, keepdims=True)), 1e-12)
+    planes = [oracle.random.uniform(-1, 1, shape), oracle.random.uniform(-1, 1, shape), oracle.random.uniform(0, 1, shape), kk]
+    state = lambda: ("f32", oracle.sampled("f32", (states, heads, size, size), -1, 1))
+    inputs = {"r": (dtype, types.narrow(dtype, oracle.random.uniform(-1, 1, shape))),
+              "w": (dtype, types.narrow(dtype, oracle.random.uniform(0.55, 1, shape))),
+              "n": (dtype, types.narrow(dtype, np.stack(planes))), "s": state()}
+    if op == "time_mix_v7_grad":
+        inputs |= {"dy": (dtype, types.narrow(dtype, oracle.random.uniform(-1, 1, shape))), "ds": state()}
+    return inputs | {"u": (index, np.array(runs, types.NUMPY[index]).reshape(-1, 3))}
+
+
+def time_mix_program(oracle, op, inputs):
+    """The program, its files, and the results by name, of which each is like an operand."""
+    made = [inputs[name] for name in ("rs" if op == "time_mix_v7" else "rwns")]
+    room = lambda d, x: -(-{"f16": 2, "bf16": 2, "f32": 4, "f64": 8}[d] * x.size // 64) * 64
+    spec = lambda d, x: "%s[%s]" % (d, ", ".join(map(str, x.shape)))
     files = []
     for name, (d, array) in inputs.items():
         base.types.save(oracle.path(name + ".npy"), d, array)
         files.append((name, oracle.path(name + ".npy")))
-    text = "program(%s) {\n" % ", ".join("%s: %s" % (n, spec(d, x.shape)) for n, (d, x) in inputs.items())
-    text += "  %%0 = time_mix_v7(r, w, n, s, u) : u8[%d]\n" % whole
-    text += "  %%1 = part(%%0) offset=0 : %s\n" % spec(dtype, shape)
-    text += "  %%2 = part(%%0) offset=%d : %s\n  return %%1 as y, %%2 as z\n}\n" % (behind, spec("f32", inputs["s"][1].shape))
-    return text, files
+    text = "program(%s) {\n" % ", ".join("%s: %s" % (n, spec(d, x)) for n, (d, x) in inputs.items())
+    text += "  %%0 = %s(%s) : u8[%d]\n" % (op, ", ".join(inputs), sum(room(*one) for one in made))
+    results, offset = {}, 0
+    for i, (d, x) in enumerate(made):
+        text += "  %%%d = part(%%0) offset=%d : %s\n" % (i + 1, offset, spec(d, x))
+        results["y%d" % i] = d
+        offset += room(d, x)
+    text += "  return %s\n}\n" % ", ".join("%%%d as y%d" % (i + 1, i) for i in range(len(made)))
+    return text, files, results
 
 
-def compare_time_mix(oracle, dtype, index, shape, inputs):
-    text, files = time_mix_program(oracle, dtype, shape, inputs)
-    done = oracle.run_program(text, files, [("y", oracle.path("y.npy")), ("z", oracle.path("z.npy"))])
+def compare_time_mix(oracle, op, dtype, index, inputs):
+    text, files, results = time_mix_program(oracle, op, inputs)
+    shape = inputs["r"][1].shape
+    done = oracle.run_program(text, files, [(name, oracle.path(name + ".npy")) for name in results])
     if done.returncode != 0:
-        oracle.record("time_mix_v7", index, "%s %s: %s" % (dtype, shape, done.stderr.strip()))
+        oracle.record(op, index, "%s %s: %s" % (dtype, shape, done.stderr.strip()))
         return
-    wanted = time_mix(*[base.types.widen(d, x) for d, x in inputs.values()])
-    share = {"f16": 1e-3, "bf16": 8e-3}.get(dtype, 1e-5)
-    for what, file, kind, expected, bound in (("output", "y.npy", dtype, wanted[0], share), ("state", "z.npy", "f32", wanted[1], 1e-5)):
-        got = base.types.widen(kind, base.types.load(oracle.path(file), kind))
+    wanted = {"time_mix_v7": time_mix, "time_mix_v7_grad": time_mix_grad}[op](*[base.types.widen(d, x) for d, x in inputs.values()])
+    for (name, kind), expected in zip(results.items(), wanted):
+        got = base.types.widen(kind, base.types.load(oracle.path(name + ".npy"), kind))
         worst = np.max(np.abs(got - expected) / (1 + np.abs(expected)), initial=0)
-        problem = None if worst <= bound else "%s %s: the %s is off by %g" % (dtype, shape, what, worst)
-        oracle.record("time_mix_v7", index, problem)
+        bound = {"f16": 1e-3, "bf16": 8e-3}.get(kind, 1e-5)
+        problem = None if worst <= bound else "%s %s: result %s is off by %g" % (dtype, shape, name, worst)
+        oracle.record(op, index, problem)

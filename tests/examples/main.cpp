@@ -197,6 +197,7 @@ const WithoutFunction kWithoutFunction[] = {
     {"part", "one of the results of an op that has several, such as linalg::qr or loop"},
     {"bundle", "results as one tensor, in the gradient of an op that has several"},
     {"anew", "what a checkpoint computes again stands on"},
+    {"time_mix_v7_grad", "what flows back through time_mix_v7"},
     {"argument", "what the body of a loop is handed while it is recorded"},
     {"fft_c2c", "fft::fft and fft::ifft of complex numbers"},
     {"fft_r2c", "fft::rfft, and fft::fft of reals"},

@@ -15,7 +15,7 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 /// Ops that floats go into and come out of, and that have no gradient.
-const std::set<std::string_view> kNone = {"bitcast", "while_loop", "custom_call", "time_mix_v7"};
+const std::set<std::string_view> kNone = {"bitcast", "while_loop", "custom_call"};
 /// Ops whose differences are not what gradients are meant to be.
 const std::set<std::string_view> kOnPurpose = {"stop_gradient"};
 

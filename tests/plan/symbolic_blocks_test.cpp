@@ -8,6 +8,7 @@
 #include "lazuli/program.h"
 #include "ops/build.h"
 #include "ops/bundle.h"
+#include "ops/reverse.h"
 #include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "symbolic_run.h"
@@ -139,6 +140,26 @@ Program rwkv7(Dim b, Dim t) {
     return builder.build();
 }
 
+/// What flows back through that block to all it is given, from its results.
+Program rwkv7_backwards(Dim b, Dim t) {
+    const Program block = rwkv7(b, t);
+    ProgramBuilder builder;
+    std::vector<Value> params;
+    std::vector<bool> wanted;
+    for (const Param& param : block.params()) {
+        params.push_back(builder.param(param.name, param.spec));
+        wanted.push_back(param.name != "runs");
+    }
+    std::vector<Value> flows;
+    for (const ProgramResult& result : block.results())
+        flows.push_back(builder.param("", block.spec(result.value)));
+    const std::vector<Value> made = ops::through_program(builder, block, params, flows, wanted);
+    for (const Value& flow : made) {
+        if (flow.defined()) builder.result(flow);
+    }
+    return builder.build();
+}
+
 /// A loop over tokens, one after the other, that carries a sum a batch.
 Program scanned(Dim b, Dim t) {
     ProgramBuilder body;
@@ -158,7 +179,11 @@ Program scanned(Dim b, Dim t) {
     return builder.build();
 }
 
-void expect_same_bits(Build build, const Sample& sample, bool runs = true) {
+struct Checks {
+    bool runs = true;
+    bool is_instance = true;  // a program built with numbers is that of variables, at these
+};
+void expect_same_bits(Build build, const Sample& sample, const Checks& checks = {}) {
     const Dim b = dim("block_b", 1, 64);
     const Dim t = dim("block_t", 1, 32);
     const Program program = build(b, t);
@@ -176,12 +201,14 @@ void expect_same_bits(Build build, const Sample& sample, bool runs = true) {
     for (const auto& [batch, tokens] : sizes) {
         const tests::Bindings bindings{{"block_b", batch}, {"block_t", tokens}};
         const Program numbers = build(batch, tokens);
-        EXPECT_EQ(program.instantiate(bindings), numbers);
+        if (checks.is_instance) {
+            EXPECT_EQ(program.instantiate(bindings), numbers);
+        }
         const Program plain = expanded.instantiate(bindings);
         const Program better = optimized.instantiate(bindings);
         plain.verify();
         better.verify();
-        if (!runs) continue;
+        if (!checks.runs) continue;
         const Program wanted = plan::expand(numbers, {});
         auto operands = tests::draw(numbers, sample, 11);
         for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -204,7 +231,12 @@ TEST(SymbolicBlocks, AttentionToACache) { expect_same_bits(cached, {.low = -1, .
 
 TEST(SymbolicBlocks, Rwkv7) { expect_same_bits(rwkv7, {.low = -1, .high = 1}); }
 
-TEST(SymbolicBlocks, LoopOverTokens) { expect_same_bits(scanned, {}, false); }
+// What flows back takes shorter ways where sizes are numbers; the bits are the same.
+TEST(SymbolicBlocks, Rwkv7Backwards) {
+    expect_same_bits(rwkv7_backwards, {.low = -1, .high = 1}, {.is_instance = false});
+}
+
+TEST(SymbolicBlocks, LoopOverTokens) { expect_same_bits(scanned, {}, {.runs = false}); }
 
 }  // namespace
 }  // namespace lazuli

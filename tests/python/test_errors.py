@@ -67,6 +67,8 @@ def why_not(op, kind):
         return "movements are recorded as views; Python cannot make one itself"
     if op.name == "bundle":
         return "gradients of ops with several results make it; Python cannot"
+    if op.name == "time_mix_v7_grad":
+        return "the gradient of time_mix_v7 makes it; Python cannot"
     if kind == "calls":
         return None
     if op.name in NOT_POSSIBLE.get(kind, {}):

@@ -12,7 +12,7 @@ import pytest
 import lazuli as lz
 
 torch = pytest.importorskip("torch")
-from torch_formulas import FLOATS, FORMULAS, INTEGERS, REASONS  # noqa: E402
+from torch_formulas import FLOATS, FORMULAS, INTEGERS, REASONS, time_mix  # noqa: E402
 
 OPS = {op.name: op for op in lz.ops()}
 REAL, COMPLEX = np.float64, np.complex128
@@ -225,6 +225,25 @@ def test_factors(name):
             return torch.cat([p.reshape(-1) for p in parts])
 
         compare(name, ours, theirs, [x], rng, text=str(shape), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_time_mix(dtype):
+    """Output and states at once. States are float32 after each token, of float64 too."""
+    rng = np.random.default_rng(4)
+    for tokens, heads, size, states, runs in ((5, 2, 4, 1, [[0, 0, 5]]), (9, 1, 1, 3, [[2, 0, 3], [0, 4, 5]]), (7, 3, 5, 4, [[3, 4, 2], [1, 0, 3], [0, 2, 0]]),
+                                              (20, 1, 64, 2, [[1, 0, 20]]), (3, 1, 2, 2, [])):
+        shape = (tokens, heads, size)
+        kk = draw(rng, REAL, shape, -1, 1)
+        planes = [draw(rng, REAL, shape, -1, 1), draw(rng, REAL, shape, -1, 1), draw(rng, REAL, shape, 0, 1), kk / np.linalg.norm(kk, axis=-1, keepdims=True)]
+        arrays = [draw(rng, REAL, shape, -1, 1), draw(rng, REAL, shape, 0.55, 1), np.stack(planes)]
+        arrays = [x.astype(dtype) for x in arrays] + [draw(rng, REAL, (states, heads, size, size), -1, 1).astype("float32")]
+
+        def ours(i):
+            output, state = lz.time_mix_v7(*i, lz.array(np.array(runs, np.int64).reshape(-1, 3)))
+            return lz.concat([output.reshape(-1), state.astype(dtype).reshape(-1)])
+
+        compare("time_mix_v7", ours, lambda i: torch.cat([x.reshape(-1) for x in time_mix(*i, runs)]), arrays, rng, text=f"{dtype} {shape} {runs}", tolerance=2e-7)
 
 
 # ---- where a derivative is a matter of agreement

@@ -39,7 +39,7 @@ def test_the_stub_knows_every_name():
         elif isinstance(node, ast.AnnAssign):
             known.add(node.target.id)
     assert {name for name in dir(lz) if not name.startswith("_")} <= known
-    assert {op.name for op in lz.ops()} - {"bundle", "constant", "view"} <= known
+    assert {op.name for op in lz.ops()} - {"bundle", "constant", "time_mix_v7_grad", "view"} <= known
 
 
 def test_help_and_version():

@@ -339,6 +339,19 @@ FORMULAS = {
 }
 
 
+def time_mix(r, w, packed, state, runs):
+    """Output and states of time_mix_v7, token by token, in the tokens' type."""
+    k, v, a, kk = packed
+    states, out = list(state.to(r.dtype)), [torch.zeros_like(r[0])] * len(r)
+    for number, first, count in runs:
+        for t in range(first, first + count):
+            s = states[number]
+            removed = s @ -kk[t, :, :, None]
+            states[number] = s * w[t, :, None] + removed * (kk * a)[t, :, None] + v[t, :, :, None] * k[t, :, None]
+            out[t] = (states[number] @ r[t, :, :, None])[..., 0]
+    return torch.stack(out), torch.stack(states)
+
+
 # ---- operands that are no floats
 
 def positions_below(size, shape, rng):
@@ -376,4 +389,6 @@ REASONS = {
     **dict.fromkeys(("random_bernoulli", "random_gumbel"), "takes a key alone"),
     **dict.fromkeys(("count_nonzero", "one_hot", "random_categorical"), "its result is no float"),
     **dict.fromkeys(("qr", "svd", "eigh"), "several results: test_factors compares it"),
+    "time_mix_v7": "several results: test_time_mix compares it",
+    "time_mix_v7_grad": "what flows back through time_mix_v7, which test_time_mix compares in both orders",
 }

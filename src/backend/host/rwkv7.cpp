@@ -5,59 +5,41 @@
 #include <cstring>
 #include <vector>
 
-#include "backend/host/families.h"
+#include "backend/host/time_mix.h"
 #include "base/convert.h"
 #include "ops/bundle.h"
 #include "ops/eval.h"
 #include "ops/runs.h"
-#include "ops/time_mix_v7.h"
 #include "runtime/pool.h"
 
 namespace lazuli::backend::host {
+
+Vectors best_vectors() {
+    static const Vectors best = [] {
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+            return Vectors::of_16;
+        const bool has_8 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return has_8 ? Vectors::of_8 : Vectors::of_4;
+    }();
+    return best;
+}
 
 namespace {
 
 using namespace ops;  // the names of the operands
 
-/// A token's numbers for one head, as f32, in rows of a size that is filled up with zeros.
-struct Token {
-    const float* r;
-    const float* w;
-    const float* k;
-    const float* v;
-    const float* kk;
-    const float* b;  // kk * a
-};
-
-/// The sum of a vector's elements: its halves are added until one is left.
-template <int Lanes>
-__attribute__((always_inline)) inline float total(const void* vector) {
-    if constexpr (Lanes == 1) {
-        float one;
-        std::memcpy(&one, vector, sizeof(one));
-        return one;
-    } else {
-        using Half [[gnu::vector_size(Lanes * 2)]] = float;
-        Half low;
-        Half high;
-        std::memcpy(&low, vector, sizeof(Half));
-        std::memcpy(&high, static_cast<const char*>(vector) + sizeof(Half), sizeof(Half));
-        low += high;
-        return total<Lanes / 2>(&low);
-    }
-}
-
-/// One token. `padded` is `size` filled up to whole vectors; rows of the state lie `padded` apart.
 template <int Lanes>
 __attribute__((always_inline)) inline void step(const Token& token, std::int64_t size,
-                                                std::int64_t padded, float* state, float* y) {
+                                                std::int64_t padded, const float* before,
+                                                float* after, float* y) {
     using Vector [[gnu::vector_size(Lanes * 4)]] = float;
     Vector s, r, w, k, kk, b;
     for (std::int64_t i = 0; i < size; ++i) {
-        float* row = state + i * padded;
+        const float* from = before + i * padded;
+        float* row = after + i * padded;
         Vector along{};
         for (std::int64_t j = 0; j < padded; j += Lanes) {
-            std::memcpy(&s, row + j, sizeof(Vector));
+            std::memcpy(&s, from + j, sizeof(Vector));
             std::memcpy(&kk, token.kk + j, sizeof(Vector));
             along += s * kk;
         }
@@ -65,7 +47,7 @@ __attribute__((always_inline)) inline void step(const Token& token, std::int64_t
         const float value = token.v[i];
         Vector sum{};
         for (std::int64_t j = 0; j < padded; j += Lanes) {
-            std::memcpy(&s, row + j, sizeof(Vector));
+            std::memcpy(&s, from + j, sizeof(Vector));
             std::memcpy(&w, token.w + j, sizeof(Vector));
             std::memcpy(&b, token.b + j, sizeof(Vector));
             std::memcpy(&k, token.k + j, sizeof(Vector));
@@ -83,36 +65,35 @@ __attribute__((always_inline)) inline void step(const Token& token, std::int64_t
     }
 }
 
-#define LAZULI_STEP(name, features, lanes)                                                     \
-    __attribute__((target(features))) void name(const Token& token, std::int64_t size,         \
-                                                std::int64_t padded, float* state, float* y) { \
-        step<lanes>(token, size, padded, state, y);                                            \
+#define LAZULI_STEP(name, features, lanes)                                                \
+    __attribute__((target(features))) void name(const Token& token, std::int64_t size,    \
+                                                std::int64_t padded, const float* before, \
+                                                float* after, float* y) {                 \
+        step<lanes>(token, size, padded, before, after, y);                               \
     }
 LAZULI_STEP(step_512, "avx512f,avx512vl", 16)
 LAZULI_STEP(step_256, "avx2,fma", 8)
 LAZULI_STEP(step_128, "sse2", 4)
 #undef LAZULI_STEP
 
-using Step = void (*)(const Token&, std::int64_t, std::int64_t, float*, float*);
+}  // namespace
 
-Step best_step() {
-    static const Step best = [] {
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-            return step_512;
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? step_256
-                                                                               : step_128;
-    }();
-    return best;
+void next_state(const Token& token, std::int64_t size, std::int64_t padded, const float* before,
+                float* after, float* y) {
+    switch (best_vectors()) {
+        case Vectors::of_16: return step_512(token, size, padded, before, after, y);
+        case Vectors::of_8: return step_256(token, size, padded, before, after, y);
+        case Vectors::of_4: return step_128(token, size, padded, before, after, y);
+    }
 }
 
-constexpr std::int64_t kLanes = 16;  // rows are filled up to this many, whatever the vectors are
+namespace {
 
 struct Work {
     const EvalArgs& args;
     std::vector<Run> runs;
     std::int64_t heads;
     std::int64_t size;
-    std::int64_t plane;
     char* out;
     float* state;
 };
@@ -120,46 +101,25 @@ struct Work {
 template <class T>
 void mix_head(const Work& work, const Run& run, std::int64_t head) {
     const std::int64_t size = work.size;
-    const std::int64_t padded = (size + kLanes - 1) / kLanes * kLanes;
-    const auto row = static_cast<std::size_t>(padded);
-    const auto bytes = static_cast<std::size_t>(size) * sizeof(float);
+    const std::int64_t padded = padded_size(size);
     const std::int64_t offset = (run.state * work.heads + head) * size * size;
     const float* before = work.args.inputs[kState].as<float>() + offset;
     float* after = work.state + offset;
     // Where rows are whole vectors the state changes where it is to lie in the end.
     const bool in_place = padded == size;
-    std::vector<float> room((in_place ? 0 : static_cast<std::size_t>(size) * row) + 7 * row, 0.0F);
-    float* tokens = room.data();
-    float* state = in_place ? after : room.data() + 7 * row;
-    for (std::int64_t i = 0; i < size; ++i)
-        std::memcpy(state + i * padded, before + i * size, bytes);
-    const Step next = best_step();
+    const std::int64_t rows = kTokenRows + 1 + (in_place ? 0 : size);
+    std::vector<float> room(static_cast<std::size_t>(rows * padded), 0.0F);
+    float* y = room.data() + kTokenRows * padded;
+    float* state = in_place ? after : y + padded;
+    copy_rows(before, size, state, padded, size);
     for (std::int64_t t = run.first; t < run.first + run.count; ++t) {
         const std::int64_t at = (t * work.heads + head) * size;
-        const auto wide = [&](const HostArray& from, std::int64_t plane, std::size_t to) {
-            const T* numbers = from.as<T>() + plane * work.plane + at;
-            float* line = tokens + to * row;
-            for (std::int64_t j = 0; j < size; ++j) line[j] = static_cast<float>(numbers[j]);
-            return line;
-        };
-        const HostArray& packed = work.args.inputs[kPacked];
-        const float* a = wide(packed, kRates, 6);
-        const Token token{.r = wide(work.args.inputs[kReceptance], 0, 0),
-                          .w = wide(work.args.inputs[kDecay], 0, 1),
-                          .k = wide(packed, kKeys, 2),
-                          .v = wide(packed, kValues, 3),
-                          .kk = wide(packed, kDirections, 4),
-                          .b = tokens + 5 * row};
-        for (std::int64_t j = 0; j < size; ++j) tokens[5 * padded + j] = token.kk[j] * a[j];
-        float* y = tokens + 6 * row;  // the rates have been used
-        next(token, size, padded, state, y);
+        const Token token = read_token<T>(work.args.inputs, at, size, room.data());
+        next_state(token, size, padded, state, state, y);
         T* to = reinterpret_cast<T*>(work.out) + at;
         for (std::int64_t j = 0; j < size; ++j) to[j] = convert<T>(static_cast<double>(y[j]));
     }
-    if (!in_place) {
-        for (std::int64_t i = 0; i < size; ++i)
-            std::memcpy(after + i * size, state + i * padded, bytes);
-    }
+    if (!in_place) copy_rows(state, padded, after, size, size);
 }
 
 void mix_pieces(void* data, std::int64_t begin, std::int64_t end) {
@@ -185,7 +145,6 @@ void time_mix(const EvalArgs& args) {
               read_runs("time_mix_v7", args.inputs[kRuns], spec.shape[0], states.shape[0]),
               spec.shape[1],
               spec.shape[2],
-              spec.shape.numel(),
               args.result<char>(),
               state};
     // What no run writes: tokens are 0, states stay, and the bytes that fill up a bundle are 0.
@@ -206,6 +165,6 @@ void time_mix(const EvalArgs& args) {
 
 }  // namespace
 
-Family rwkv7() { return {{"time_mix_v7", time_mix}}; }
+Family rwkv7() { return {{"time_mix_v7", time_mix}, {"time_mix_v7_grad", time_mix_grad}}; }
 
 }  // namespace lazuli::backend::host
