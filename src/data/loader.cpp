@@ -136,8 +136,8 @@ Batch Loader::next() {
     std::unique_lock lock(s.mutex);
     if (!s.has_news()) {
         const auto start = std::chrono::steady_clock::now();
-        s.has_batch.wait(lock, [&] { return s.has_news(); });
         ++s.waited.times;
+        s.has_batch.wait(lock, [&] { return s.has_news(); });
         s.waited.total += std::chrono::steady_clock::now() - start;
     }
     if (s.ready.empty()) std::rethrow_exception(s.failure);
