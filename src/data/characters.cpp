@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "data/utf8.h"
@@ -26,6 +27,12 @@ void each_character(std::string_view text, const Fail& fail, const Visit& visit)
     }
 }
 
+/// How many there are, if it is UTF-8: each has one byte that does not go on with another.
+std::size_t count_characters(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
 template <class Number>
 std::vector<Number> numbers_as(std::string_view text, const std::u32string& characters,
                                const Fail& fail) {
@@ -33,6 +40,7 @@ std::vector<Number> numbers_as(std::string_view text, const std::u32string& char
     for (std::size_t i = 0; i < characters.size(); ++i)
         places[characters[i]] = static_cast<std::int32_t>(i);
     std::vector<Number> out;
+    out.reserve(count_characters(text));
     each_character(text, fail, [&](char32_t character, std::size_t place) {
         if (character >= places.size() || places[character] < 0) {
             fail(fmt::format("has {} at byte {}, which is not in the vocabulary of {} characters",

@@ -2,6 +2,7 @@
 
 #include "frontend/record.h"
 #include "ir/layout.h"
+#include "runtime/memory.h"
 
 namespace lazuli::data {
 
@@ -27,6 +28,7 @@ Column::Column(const TensorSpec& example, std::int64_t examples)
 
 Tensor Column::done() {
     if (!beside_.empty()) backend_of(device_).copy_in(*buffer_, beside_.data(), beside_.size());
+    runtime::note_growth();
     return frontend::make_data({buffer_, 0, ir::dense_byte_strides(spec_), true}, spec_, device_);
 }
 

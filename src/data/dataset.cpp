@@ -83,10 +83,11 @@ const Vocabulary& Dataset::vocabulary() const {
 }
 
 Batch Dataset::batch(std::span<const std::int64_t> examples) const {
+    const std::int64_t count = size();
     for (const std::int64_t example : examples) {
-        if (example < 0 || example >= size()) {
+        if (example < 0 || example >= count) {
             throw IndexError(fmt::format("Dataset::batch: there is no example {}, they are 0 to {}",
-                                         example, size() - 1));
+                                         example, count - 1));
         }
     }
     return state_->ask([&](const auto& source) { return source.batch(examples); });
