@@ -9,6 +9,7 @@
 #include "lazuli/conformance.h"
 #include "lazuli/control.h"      // IWYU pragma: export
 #include "lazuli/custom.h"       // IWYU pragma: export
+#include "lazuli/data.h"         // IWYU pragma: export
 #include "lazuli/device.h"       // IWYU pragma: export
 #include "lazuli/dtype.h"        // IWYU pragma: export
 #include "lazuli/eager.h"        // IWYU pragma: export

@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
+#include "base/open_file.h"
 #include "folder.h"
 #include "lazuli/error.h"
 
@@ -163,6 +164,33 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
     EXPECT_THAT(open("/dev/null"), HasSubstr("it is no regular file"));
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
     EXPECT_THAT(open(folder / "pipe"), HasSubstr("it is no regular file"));
+}
+
+TEST(OpenFile, ReadsAtAnyPlace) {
+    const Folder folder;
+    const std::string path = folder / "a";
+    write_text(path, "content");
+    const OpenFile file(path);
+    replace(path, "another");  // not for who has it
+    EXPECT_EQ(file.size(), 7U);
+    std::string text(4, ' ');
+    file.read(3, text.data(), text.size());
+    EXPECT_EQ(text, "tent");
+    file.read(7, nullptr, 0);
+}
+
+TEST(OpenFile, SaysWhatIsMissing) {
+    const Folder folder;
+    const std::string path = folder / "a";
+    write_text(path, "content");
+    const OpenFile file(path);
+    std::filesystem::resize_file(path, 5);
+    std::string text(6, ' ');
+    EXPECT_THAT(message_of([&] { file.read(1, text.data(), text.size()); }),
+                HasSubstr("a: is cut off: bytes 1 to 7 were wanted, and it ends at 5 "
+                          "(it had 7 when it was opened)"));
+    EXPECT_THAT(message_of([&] { const OpenFile none(folder / "b"); }),
+                HasSubstr("b: cannot be read: No such file or directory"));
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ Examples elementwise();
 Examples reductions();
 Examples movement();
 Examples data();
+Examples datasets();
 Examples networks();
 Examples rwkv7();
 Examples linear_algebra();

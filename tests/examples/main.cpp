@@ -180,6 +180,8 @@ constexpr Subject kSubjects[] = {
     {"Random numbers", "Each element depends on a key and its position alone.", random_numbers},
     {"Control", "Loops and conditions as operations.", control},
     {"Gradients", "Derivatives of functions, and gradients that tensors keep.", gradients},
+    {"Training data", "Examples from memory and files, their order, and batches ahead of time.",
+     datasets},
     {"Functions", "Recorded once, and planned once for all sizes of their arguments.", compiled},
     {"The engine",
      "Policies, functions of one's own, eager mode, compiling, passes, graphs, files.", functional},
