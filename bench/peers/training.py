@@ -52,7 +52,7 @@ QUIET = 0.1    # cores that other programs use at most where --patience is conte
 # ---- PyTorch
 
 class Torch:
-    """AdamW is fused: on two cores as fast as the other forms or faster, also beside a compiled forward and backward."""
+    """AdamW is fused. By least readings for mlp and gpt no other form was faster: not the default, foreach, nor a compiled update."""
 
     def __init__(self, compiled, threads):
         sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "learn", "fixtures"))
