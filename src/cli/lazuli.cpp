@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/train.h"
 
 namespace {
 
@@ -32,6 +33,43 @@ void add_run(CLI::App& app, RunOptions& options) {
     command->add_flag("--print", options.print,
                       "Show the results even when they are written to files");
     command->callback([&options] { run(options); });
+}
+
+void add_train(CLI::App& app, TrainOptions& options, int& status) {
+    CLI::App* command = app.add_subcommand(
+        "train", "Train a language model over bytes on a text file, or an adapter of one");
+    command->add_option("--data", options.data,
+                        "The file to learn from; its end is for validation");
+    command->add_option("--model", options.model, "gpt (default) or rwkv7");
+    command->add_option("--layers", options.layers, "Blocks of the model (4)");
+    command->add_option("--dim", options.dim, "Its width (256)");
+    command->add_option("--heads", options.heads, "Heads of a block (4)");
+    command->add_option("--steps", options.steps, "Updates (1000)");
+    command->add_option("--batch", options.batch, "Sequences a step (8)");
+    command->add_option("--context", options.context, "Bytes a sequence (128)");
+    command->add_option("--accumulate", options.accumulate, "Batches an update (1)");
+    command->add_option("--lr", options.lr, "Learning rate behind the warm-up (0.001)");
+    command->add_option("--clip", options.clip, "Greatest norm of gradients; 0: any (1)");
+    command->add_option("--dropout", options.dropout, "Share that is dropped in training (0)");
+    command->add_option("--optimizer", options.optimizer,
+                        "adamw (default), adam, sgd, lion, adafactor or muon");
+    command->add_option("--dtype", options.dtype,
+                        "f32 (default); bf16 and f16 keep f32 weights beside");
+    command->add_option("--seed", options.seed, "Of weights, batches and dropout (1)");
+    command->add_option("--lora", options.lora,
+                        "A model.safetensors of a run: it is frozen, and an adapter is trained");
+    command->add_option("--rank", options.rank, "Of the adapter (8)");
+    command->add_option("--alpha", options.alpha, "Scale of the adapter, times its rank (16)");
+    command->add_option("--resume", options.resume,
+                        "The folder of a run that goes on from its checkpoint");
+    command->add_option("--out", options.out, "The folder of the run")->capture_default_str();
+    command->add_option("--save-every", options.save_every, "Steps; else ten times in a run");
+    command->add_option("--validate-every", options.validate_every,
+                        "Steps; else ten times in a run");
+    command->add_flag("--recompute", options.recompute,
+                      "Compute blocks again for their gradients: less memory, more work");
+    command->add_flag("--json", options.json, "A line a step on standard output");
+    command->callback([&] { status = train(options); });
 }
 
 void add_ops(CLI::App& app, bool& markdown, bool& json) {
@@ -134,6 +172,8 @@ int main(int argc, char** argv) {
     add_plan_memory(app, memory_options, status);
     ReplayOptions replay_options;
     add_replay(app, replay_options, status);
+    TrainOptions train_options;
+    add_train(app, train_options, status);
     ReportOptions report_options;
     add_report(app, report_options);
     ExplainOptions explain_options;
