@@ -360,7 +360,7 @@ class Batcher {
 
     /// A program whose parameters are for many where `many` says so, and its results always.
     Program for_many(const Program& program, const std::vector<bool>& many) const {
-        return batched(program, many, count_);
+        return batched(program, many, count_).program;
     }
 
     /// Functions with gradients of their own keep them.
@@ -486,7 +486,8 @@ class Batcher {
 
 }  // namespace
 
-Program batched(const Program& program, const std::vector<bool>& many, Dim count) {
+BatchedProgram batched(const Program& program, const std::vector<bool>& many, Dim count,
+                       SameForAll same) {
     ProgramBuilder builder;
     std::vector<Batched> params;
     for (std::size_t i = 0; i < program.params().size(); ++i) {
@@ -495,10 +496,13 @@ Program batched(const Program& program, const std::vector<bool>& many, Dim count
             {builder.param(param.name, many[i] ? with_count(param.spec, count) : param.spec),
              static_cast<bool>(many[i])});
     }
+    std::vector<bool> results;
     Batcher batcher(builder, count);
-    for (const Batched& result : batcher.run(program, params))
-        builder.result(batcher.spread(result));
-    return builder.build();
+    for (const Batched& result : batcher.run(program, params)) {
+        results.push_back(result.many || same == SameForAll::repeated);
+        builder.result(results.back() ? batcher.spread(result) : result.value);
+    }
+    return {builder.build(), std::move(results)};
 }
 
 }  // namespace lazuli::ops
