@@ -23,12 +23,14 @@ class BodyScope {
         mode().eager = 0;
         mode().graph_scope = nullptr;
         ++mode().hold_flush;
+        ++mode().bodies;
         mode().update();
     }
     ~BodyScope() {
         mode().eager = eager_;
         mode().graph_scope = graph_scope_;
         --mode().hold_flush;
+        --mode().bodies;
         mode().update();
     }
     BodyScope(const BodyScope&) = delete;

@@ -35,9 +35,10 @@ class OwnedCounter {
 struct RecordingMode {
     int eager = 0;                // depth of eager scopes
     void* graph_scope = nullptr;  // innermost GraphScope's state
-    int hold_flush = 0;     // depth of scopes in which pending work must not be evaluated by itself
-    int no_grad = 0;        // depth of scopes in which gradients take results for numbers
-    int sources = 0;        // depth of scopes that remember where operations are recorded
+    int hold_flush = 0;  // depth of scopes in which pending work must not be evaluated by itself
+    int bodies = 0;      // depth of functions that are recorded with arguments that have no value
+    int no_grad = 0;     // depth of scopes in which gradients take results for numbers
+    int sources = 0;     // depth of scopes that remember where operations are recorded
     bool pressure = false;  // buffers grew beyond the bound: evaluate at the next operation
     bool unusual = false;   // any of the above asks for attention after recording
     std::uint32_t flush_depth = UINT32_MAX;  // the bound as it was set
