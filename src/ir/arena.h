@@ -48,7 +48,12 @@ struct RecordingMode {
     std::uint32_t flush_backoff =
         0;  // raised where evaluating failed, so that not every operation tries again
 
-    void update() { unusual = eager > 0 || graph_scope != nullptr || sources > 0 || pressure; }
+    /// Whether what a body records is to be told apart by its gradients, which it has later.
+    bool records_numbers() const { return bodies > 0 && no_grad > 0; }
+    void update() {
+        unusual =
+            eager > 0 || graph_scope != nullptr || sources > 0 || pressure || records_numbers();
+    }
 };
 
 class Arena {

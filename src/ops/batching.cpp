@@ -129,7 +129,9 @@ class Batcher {
         if (name == "checkpoint" || name == "custom_gradient") return region(call);
         if (name == "convolution" && !call.inputs[1].many) return {convolved(call)};
         if (name == "dynamic_slice" && !call.inputs[1].many) return {box_taken(call)};
-        if (name == "contiguous") return {emit(call, all_spread(call), call.attrs.words())};
+        // These say something to gradients and to passes, and are not what they are built of.
+        if (name == "contiguous" || name == "identity" || name == "stop_gradient" || name == "anew")
+            return {emit(call, all_spread(call), call.attrs.words())};
         if (call.def.move != nullptr) return {moved(call)};
         if (has(call.def.traits, Trait::elementwise)) return {element_by_element(call)};
         if (is_reduction(call.def)) return {reduced(call)};

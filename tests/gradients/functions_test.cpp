@@ -108,6 +108,67 @@ TEST(Functions, DerivativesAreTakenWhereNoGradientsFlow) {
     EXPECT_FALSE((w * 2.0).requires_grad());
 }
 
+TEST(Functions, DerivativesWithinBodiesHaveDerivatives) {
+    const auto cube = [](const Tensor& x) { return sum(x * x * x); };
+    const Tensor x = {0.5, 2.0};
+    const std::vector<TensorFunction> bodies = {
+        [&](const Tensors& t) {
+            return checkpoint([&](const Tensors& s) { return Tensors{grad(cube)(s[0])}; }, t);
+        },
+        [&](const Tensors& t) {
+            return loop(1, t,
+                        [&](const Tensor&, const Tensors& s) { return Tensors{grad(cube)(s[0])}; });
+        },
+        [&](const Tensors& t) {
+            return compile([&](const Tensors& s) { return Tensors{grad(cube)(s[0])}; }, {x.spec()})
+                .call(t);
+        },
+        [&](const Tensors& t) {
+            return vmap_of([&](const Tensors& s) { return Tensors{grad(cube)(s[0])}; }, t);
+        },
+    };
+    for (const TensorFunction& body : bodies) {
+        const Tensor slope = grad([&](const Tensor& t) { return sum(body({t})[0]); })(x);
+        EXPECT_EQ(slope[0].item<float>(), 3);
+        EXPECT_EQ(slope[1].item<float>(), 12);
+    }
+}
+
+TEST(Functions, NumbersWithinBodiesStayNumbers) {
+    const Tensor x = {0.5, 2.0};
+    const auto stopped = [](const Tensors& t) { return Tensors{t[0] * stop_gradient(t[0])}; };
+    const auto scoped = [](const Tensors& t) {
+        Tensor number;
+        {
+            const NoGradScope scope;
+            number = t[0] * 1.0;
+        }
+        return Tensors{t[0] * number};
+    };
+    for (const TensorFunction& body : {TensorFunction(stopped), TensorFunction(scoped)}) {
+        const auto slope = [&](const auto& called) {
+            return grad([&](const Tensor& t) { return sum(called(t)); })(x);
+        };
+        const Tensor plain = slope([&](const Tensor& t) { return body({t})[0]; });
+        const Tensor again = slope([&](const Tensor& t) { return checkpoint(body, {t})[0]; });
+        const Tensor many = slope([&](const Tensor& t) { return vmap_of(body, {t})[0]; });
+        for (const Tensor& found : {plain, again, many})
+            EXPECT_EQ(max(abs(found - x)).item<float>(), 0);
+    }
+}
+
+TEST(Functions, LinearMapsHaveDerivativesInWhatTheyAreLinearIn) {
+    const Tensor x = {0.5, 2.0};
+    const Tensor v = {3.0, 5.0};
+    const auto cube = [](const Tensors& t) { return Tensors{t[0] * t[0] * t[0]}; };
+    const Vjp made = vjp(cube, {x});
+    const auto pulled = [&](const Tensor& c) { return sum(made.pull({c})[0] * c); };
+    const auto pushed = [&](const Tensor& c) { return sum(jvp(cube, {x}, {c}).tangents[0] * c); };
+    const Tensor wanted = 6.0 * x * x * v;
+    EXPECT_LT(max(abs(grad(pulled)(v) - wanted)).item<float>(), 1e-4F);
+    EXPECT_LT(max(abs(grad(pushed)(v) - wanted)).item<float>(), 1e-4F);
+}
+
 TEST(Functions, WantingGradientsIsNoPartOfAPlan) {
     const Tensor plain = {1.0, 2.0};
     Tensor x = Tensor{1.0, 2.0}.eval();
