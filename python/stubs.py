@@ -41,7 +41,7 @@ RESULTS = {
     "qr": "Any", "svd": "Any", "eigh": "tuple[Tensor, Tensor]", "manual_seed": "None", "explain": "Explanation", "promote_types": "dtype",
     "synchronize": "None", "is_ready": "bool", "wait": "None", "set_memory_limit": "int", "set_cache_limit": "int", "reset_peak_memory": "None",
     "set_stream_limits": "None", "dim": "Dim", "any_dim": "Dim", "grad": "Gradient", "value_and_grad": "Gradient", "jvp": "tuple[Any, Any]",
-    "backward": "None", "zero_grad": "None", "checkpoint": "Region", "custom_gradient": "Region",
+    "backward": "None", "zero_grad": "None", "checkpoint": "Region", "custom_gradient": "Region", "vmap": "Vmap",
     "save_safetensors": "None", "load_safetensors": "dict[str, Tensor]",
 }
 PROPERTIES = {
@@ -64,6 +64,7 @@ METHODS = {
                  "bindings_seen(self) -> list[dict[str, int]]"],
     "Op": ["call(self, operands: Sequence[ArrayLike], attributes: dict[str, Any] = ..., shape: Ints | None = ..., dtype: DTypeLike | None = ...) -> Tensor"],
     "Gradient": ["__call__(self, *args: Any, **kwargs: Any) -> Any"],
+    "Vmap": ["__call__(self, *args: Any, **kwargs: Any) -> Any"],
     "Region": ["__call__(self, *args: Any, **kwargs: Any) -> Any"],
     "Pull": ["__call__(self, cotangents: Any) -> tuple[Any, ...]"],
     "Program": ["instantiate(self, values: dict[str, int]) -> Program", "json(self) -> str", "bytes(self) -> builtins.bytes", "__len__(self) -> int"],

@@ -4,6 +4,7 @@
 /// Functions of one made to functions of many: an axis in front of everything, and no loop.
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,19 @@ namespace lazuli {
 /// that have no value. Throws ShapeError where the axes differ in size.
 std::vector<Tensor> vmap_of(const TensorFunction& function, const std::vector<Tensor>& arguments,
                             const std::vector<std::optional<int>>& axes = {});
+
+/// What a function gives for many, with what is the same for all of them still there once.
+struct Mapped {
+    std::vector<Tensor> results;  ///< Those that differ have an entry each along their first axis.
+    std::vector<bool> many;       ///< Of each result, whether it differs.
+    Dim count;                    ///< How many there are.
+};
+
+/// The same as `vmap_of`, except that a result which stands on no axis of an argument is not
+/// repeated. `names` are what messages call the arguments.
+Mapped mapped_of(const TensorFunction& function, const std::vector<Tensor>& arguments,
+                 const std::vector<std::optional<int>>& axes = {},
+                 const std::vector<std::string>& names = {});
 
 /// From a function of tensors that returns one to a function of many.
 ///

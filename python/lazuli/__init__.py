@@ -9,7 +9,8 @@
 A function whose sizes vary is planned once: `lz.compile(f, lz.placeholder("f32", (lz.dim("b", 1, 64), 8)))`.
 
 `lz.grad(f)` is the gradient of a function of tensors, or of lists, tuples and dicts of them; `x.requires_grad = True` and
-`y.backward()` keep gradients with tensors.
+`y.backward()` keep gradients with tensors. `lz.vmap(f)` is the same function for each entry along an axis of its arguments,
+without a loop.
 
 Every operation of the op table is a function and a method under numpy's names; `lz.ops()` lists them.
 """

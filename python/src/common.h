@@ -84,6 +84,7 @@ void bind_compiled(nb::module_& m);
 void bind_streams(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_regions(nb::module_& m);
+void bind_vmap(nb::module_& m);
 void bind_inspect(nb::module_& m);
 void bind_files(nb::module_& m);
 

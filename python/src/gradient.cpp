@@ -260,7 +260,9 @@ void bind_methods(nb::module_& m) {
            "outside.",
            [](const Function&, Objects o) {
                const Tensor& x = tensor_of(o[0]);
-               return wrap(x.requires_grad() ? stop_gradient(x) : Tensor(x));
+               // What is not there yet may be a body's, whose gradient is taken later.
+               const bool plain = x.is_materialized() && !x.requires_grad();
+               return wrap(plain ? Tensor(x) : stop_gradient(x));
            });
 }
 

@@ -79,6 +79,7 @@ NB_MODULE(_lazuli, m) {
     bind_compiled(m);
     bind_gradients(m);
     bind_regions(m);
+    bind_vmap(m);
     bind_streams(m);
     bind_inspect(m);
     bind_files(m);

@@ -69,6 +69,35 @@ Tree Tree::of(nb::handle object, std::vector<Tensor>& tensors, Others others,
     return out;
 }
 
+Tree Tree::along(nb::handle prefix, std::string_view prefix_name, nb::handle object,
+                 std::vector<Tensor>& tensors, std::vector<nb::object>& said,
+                 const std::string& path) {
+    std::vector<Tensor> none;
+    const Tree wanted = of(prefix, none, Others::kept, path);
+    if (wanted.kind_ == Kind::kept) {
+        const Others others = prefix.is_none() ? Others::kept : Others::made;
+        Tree out = of(object, tensors, others, path);
+        said.resize(tensors.size(), nb::borrow(prefix));
+        return out;
+    }
+    // Of the same form at this level, with keys in the object's order.
+    Tree out = of(object, none, Others::kept, path);
+    const auto differs = [&] {
+        const std::string given = out.kind_ == Kind::kept ? "a " + type_of(object) : out.str();
+        throw ArgumentError(
+            fmt::format("{} is {}, and {} has {} there", path, given, prefix_name, wanted.str()));
+    };
+    if (out.kind_ != wanted.kind_ || out.children_.size() != wanted.children_.size()) differs();
+    for (std::size_t i = 0; i < out.children_.size(); ++i) {
+        const bool dict = out.kind_ == Kind::dict;
+        const nb::object key = dict ? out.keys_[i] : nb::object(nb::int_(i));
+        if (dict && !nb::borrow<nb::dict>(prefix).contains(key)) differs();
+        out.children_[i] = along(nb::object(prefix[key]), prefix_name, nb::object(object[key]),
+                                 tensors, said, dict ? at_key(path, key) : at_index(path, i));
+    }
+    return out;
+}
+
 nb::object Tree::build(std::span<const Tensor> tensors) const {
     switch (kind_) {
         case Kind::tensor:

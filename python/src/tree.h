@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common.h"
@@ -26,6 +27,12 @@ class Tree {
     /// Takes an object apart; its tensors are appended. `path` names the object in messages.
     static Tree of(nb::handle object, std::vector<Tensor>& tensors, Others others,
                    const std::string& path);
+    /// The same with a prefix of the object's form: what it has somewhere, which is no container,
+    /// is said of all tensors below, and appended to `said`. Others are kept below None, and made
+    /// tensors elsewhere. ArgumentError says where forms differ; `prefix_name` names the prefix.
+    static Tree along(nb::handle prefix, std::string_view prefix_name, nb::handle object,
+                      std::vector<Tensor>& tensors, std::vector<nb::object>& said,
+                      const std::string& path);
     /// An object of this form with these tensors in the places of those it had; None for an empty
     /// one.
     nb::object build(std::span<const Tensor> tensors) const;

@@ -22,7 +22,8 @@ constexpr std::string_view kHelp =
     "       lazuli-opt --update FILE...   run golden tests and write down what they print\n"
     "Options may also be written as two words: --fuel N. Without a file it reads standard input. "
     "Passes: expand, canonicalize, fold, algebra,\n"
-    "merge_equal, and optimize for all but the first; --fuel bounds the rewrites each may make; "
+    "merge_equal, merge_loops, open_anew, and optimize for all but the first; --fuel bounds the "
+    "rewrites each may make; "
     "--bind\n"
     "puts numbers in the places of sizes that vary, before the passes run\n";
 

@@ -19,16 +19,20 @@ namespace {
 /// scope of the user's.
 class BodyScope {
    public:
-    BodyScope() : eager_(mode().eager), graph_scope_(mode().graph_scope) {
+    BodyScope() : eager_(mode().eager), no_grad_(mode().no_grad), graph_scope_(mode().graph_scope) {
         mode().eager = 0;
+        mode().no_grad = 0;
         mode().graph_scope = nullptr;
         ++mode().hold_flush;
+        ++mode().bodies;
         mode().update();
     }
     ~BodyScope() {
         mode().eager = eager_;
+        mode().no_grad = no_grad_;
         mode().graph_scope = graph_scope_;
         --mode().hold_flush;
+        --mode().bodies;
         mode().update();
     }
     BodyScope(const BodyScope&) = delete;
@@ -37,6 +41,7 @@ class BodyScope {
    private:
     static ir::RecordingMode& mode() { return ir::arena().mode; }
     decltype(ir::RecordingMode::eager) eager_;
+    decltype(ir::RecordingMode::no_grad) no_grad_;
     decltype(ir::RecordingMode::graph_scope) graph_scope_;
 };
 
@@ -78,7 +83,9 @@ void Outside::capture(const Recorded& body) {
     ir::Capture captured;
     const std::scoped_lock lock(ir::graph_lock());
     ir::capture(targets, {.first = body.first_id, .last = body.last_id}, false, captured);
-    Part part{captured.program(), {}};
+    Part part{captured.program(), {}, {}};
+    for (const ir::Node* node : captured.nodes)
+        part.numbers.push_back(node->has_flag(ir::kNumberFlag));
     for (ir::Node* param : captured.params) {
         const auto is = [&](const Tensor& t) { return node_of(t) == param; };
         const auto own = std::find_if(body.arguments.begin(), body.arguments.end(), is);
@@ -103,7 +110,7 @@ Program Outside::program(std::size_t i, std::span<const TensorSpec> arguments) c
         params.push_back(builder.param(fmt::format("a{}", k), arguments[k]));
     for (std::size_t k = 0; k < operands_.size(); ++k)
         params.push_back(builder.param(fmt::format("x{}", k), operands_[k].spec()));
-    const auto& [program, sources] = parts_[i];
+    const auto& [program, sources, numbers] = parts_[i];
     std::vector<Value> values;
     const auto value = [&](ValueRef v) {
         if (!v.is_param()) return values[v.index()];
@@ -118,6 +125,9 @@ Program Outside::program(std::size_t i, std::span<const TensorSpec> arguments) c
             inputs.push_back(value(operation.input(j)));
         const TensorSpec spec = operation.spec();
         values.push_back(builder.op(operation.op(), inputs, operation.attrs().words(), &spec));
+        // Of several results the parts are numbers themselves.
+        if (numbers[k] && operation.def().results == nullptr)
+            values.back() = builder.op("stop_gradient", {&values.back(), 1});
     }
     for (const ProgramResult& result : program.results()) builder.result(value(result.value));
     return builder.build();

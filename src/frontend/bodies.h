@@ -47,6 +47,7 @@ class Outside {
     struct Part {
         Program program;
         std::vector<std::ptrdiff_t> sources;  // of its parameters: an argument, or -1 - operand
+        std::vector<bool> numbers;            // operations recorded where no gradients flow
     };
     std::vector<Tensor> operands_;
     std::vector<Part> parts_;

@@ -303,7 +303,10 @@ Tensors Function::call(Tensors arguments) const {
             owner.state.load(std::memory_order_acquire) != ir::State::available)
             lazy.push_back(node);
     }
-    if ((flags & ir::kGradFlag) != 0 && ir::arena().mode.no_grad == 0) [[unlikely]]
+    const ir::RecordingMode& mode = ir::arena().mode;
+    const bool differentiated = (flags & ir::kGradFlag) != 0 && mode.no_grad == 0;
+    const bool within_body = mode.bodies > 0 && !lazy.empty();
+    if (differentiated || within_body) [[unlikely]]
         return recorded(std::move(arguments), sizes);
     if (!lazy.empty()) ir::engine().eval(lazy);
     // Arguments that go away with this call.
@@ -319,7 +322,7 @@ Tensors Function::call(Tensors arguments) const {
 }
 
 /// A plan gives values, which do not know where they came from: what gradients flow through is
-/// recorded.
+/// recorded, and so is what a body calls, whose arguments have no value.
 Tensors Function::recorded(Tensors arguments, std::span<const std::int64_t> sizes) const {
     arguments.insert(arguments.end(), state_->outside.begin(), state_->outside.end());
     if (state_->variables.empty()) return record(state_->program, arguments);

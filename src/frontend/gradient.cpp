@@ -144,8 +144,11 @@ void expect_like(std::string_view op, std::string_view what, std::size_t number,
 /// gradients the derivative is taken in: that one is about gradients from outside.
 class InnerScope {
    public:
-    InnerScope() : outer_(std::exchange(ir::arena().mode.no_grad, 0)) {}
-    ~InnerScope() { ir::arena().mode.no_grad = outer_; }
+    InnerScope() : outer_(std::exchange(ir::arena().mode.no_grad, 0)) { ir::arena().mode.update(); }
+    ~InnerScope() {
+        ir::arena().mode.no_grad = outer_;
+        ir::arena().mode.update();
+    }
     InnerScope(const InnerScope&) = delete;
     InnerScope& operator=(const InnerScope&) = delete;
 
@@ -182,16 +185,37 @@ Called call(std::string_view op, const TensorFunction& function, const Tensors& 
 class HandedOut {
    public:
     HandedOut(const Tape& tape, const Tensors& arguments)
-        : connected_(ir::arena().mode.no_grad == 0 &&
-                     (!tape.other_leaves().empty() || std::ranges::any_of(arguments, is_wanted))) {}
+        : stops_(ir::arena().mode.no_grad > 0),
+          connected_(!stops_ && (!tape.other_leaves().empty() || any_wanted(arguments))) {}
+    /// The same for what is linear in these, too.
+    HandedOut with(const Tensors& factors) const {
+        HandedOut out = *this;
+        out.stops_ = ir::arena().mode.no_grad > 0;
+        out.connected_ = !out.stops_ && (connected_ || any_wanted(factors));
+        return out;
+    }
     Tensor operator()(const Tensor& tensor) const {
-        return connected_ || !is_wanted(tensor) ? tensor : stop_gradient(tensor);
+        if (connected_ || !is_wanted(tensor)) return tensor;
+        return stops_ || ir::arena().mode.bodies == 0 ? stop_gradient(tensor) : let_go(tensor);
     }
     void all(Tensors& tensors) const {
         for (Tensor& tensor : tensors) tensor = (*this)(tensor);
     }
 
    private:
+    static bool any_wanted(const Tensors& tensors) {
+        return std::ranges::any_of(
+            tensors, [](const Tensor& tensor) { return tensor.defined() && is_wanted(tensor); });
+    }
+    /// Nobody wants its gradient yet, but that of the body, taken later, flows through all of it.
+    static Tensor let_go(const Tensor& tensor) {
+        Tensor own = identity(tensor);
+        constexpr auto rest = static_cast<std::uint8_t>(~ir::kGradFlag);
+        node_of(own)->flags.fetch_and(rest, std::memory_order_relaxed);
+        return own;
+    }
+
+    bool stops_;
     bool connected_;
 };
 
@@ -260,8 +284,9 @@ Vjp vjp(const TensorFunction& function, const Tensors& arguments) {
                 expect_like("vjp", "cotangent", i, cotangents[i], results[i]);
         }
         Tensors flows = tape->pull(cotangents, tape->ends());
+        const HandedOut linear = hand_out.with(cotangents);
         for (std::size_t i = 0; i < flows.size(); ++i)
-            flows[i] = flows[i].defined() ? hand_out(flows[i]) : zeros_like(arguments[i]);
+            flows[i] = flows[i].defined() ? linear(flows[i]) : zeros_like(arguments[i]);
         return flows;
     };
     return out;
@@ -292,6 +317,7 @@ Jvp jvp(const TensorFunction& function, const Tensors& arguments, const Tensors&
                                                                : Tensor());
     }
     const HandedOut hand_out(tape, arguments);
+    const HandedOut linear = hand_out.with(tangents);
     const InnerScope scope;
     const Tensors flows = tape.pull(cotangents, tape.ends());
     Tensors sources;
@@ -312,14 +338,20 @@ Jvp jvp(const TensorFunction& function, const Tensors& arguments, const Tensors&
     std::size_t next = 0;
     for (std::size_t i = 0; i < called.results.size(); ++i) {
         const bool has = cotangents[i].defined() && moved[next].defined();
-        out.tangents.push_back(has ? hand_out(moved[next]) : zeros_like(called.results[i]));
+        out.tangents.push_back(has ? linear(moved[next]) : zeros_like(called.results[i]));
         if (cotangents[i].defined()) ++next;
     }
     return out;
 }
 
-NoGradScope::NoGradScope() { ++ir::arena().mode.no_grad; }
-NoGradScope::~NoGradScope() { --ir::arena().mode.no_grad; }
+NoGradScope::NoGradScope() {
+    ++ir::arena().mode.no_grad;
+    ir::arena().mode.update();
+}
+NoGradScope::~NoGradScope() {
+    --ir::arena().mode.no_grad;
+    ir::arena().mode.update();
+}
 
 // ---- gradients that tensors keep
 

@@ -542,6 +542,7 @@ void after_record(Arena& arena, Node& node) {
         scope->nodes.push_back(Tensor::adopt((ir::retain(&node), &node)));
     }
     if (!computes) return;
+    if (mode.records_numbers()) node.flags.fetch_or(ir::kNumberFlag, std::memory_order_relaxed);
     if (mode.sources > 0) ir::keep_source(node);
     if (mode.eager > 0) {
         Node* target = &node;

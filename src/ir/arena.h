@@ -35,9 +35,10 @@ class OwnedCounter {
 struct RecordingMode {
     int eager = 0;                // depth of eager scopes
     void* graph_scope = nullptr;  // innermost GraphScope's state
-    int hold_flush = 0;     // depth of scopes in which pending work must not be evaluated by itself
-    int no_grad = 0;        // depth of scopes in which gradients take results for numbers
-    int sources = 0;        // depth of scopes that remember where operations are recorded
+    int hold_flush = 0;  // depth of scopes in which pending work must not be evaluated by itself
+    int bodies = 0;      // depth of functions that are recorded with arguments that have no value
+    int no_grad = 0;     // depth of scopes in which gradients take results for numbers
+    int sources = 0;     // depth of scopes that remember where operations are recorded
     bool pressure = false;  // buffers grew beyond the bound: evaluate at the next operation
     bool unusual = false;   // any of the above asks for attention after recording
     std::uint32_t flush_depth = UINT32_MAX;  // the bound as it was set
@@ -47,7 +48,12 @@ struct RecordingMode {
     std::uint32_t flush_backoff =
         0;  // raised where evaluating failed, so that not every operation tries again
 
-    void update() { unusual = eager > 0 || graph_scope != nullptr || sources > 0 || pressure; }
+    /// Whether what a body records is to be told apart by its gradients, which it has later.
+    bool records_numbers() const { return bodies > 0 && no_grad > 0; }
+    void update() {
+        unusual =
+            eager > 0 || graph_scope != nullptr || sources > 0 || pressure || records_numbers();
+    }
 };
 
 class Arena {

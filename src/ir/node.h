@@ -27,6 +27,7 @@ enum Flag : std::uint8_t {
     kSourceFlag = 16,
     kGradFlag = 32,      // gradients are wanted of it, or of what it is computed from
     kGradKeptFlag = 64,  // it has one
+    kNumberFlag = 128,   // within a body: gradients take it for a number from outside
 };
 
 inline std::uint8_t flags_of(const OpDef& def) {

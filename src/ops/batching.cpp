@@ -129,7 +129,9 @@ class Batcher {
         if (name == "checkpoint" || name == "custom_gradient") return region(call);
         if (name == "convolution" && !call.inputs[1].many) return {convolved(call)};
         if (name == "dynamic_slice" && !call.inputs[1].many) return {box_taken(call)};
-        if (name == "contiguous") return {emit(call, all_spread(call), call.attrs.words())};
+        // These say something to gradients and to passes, and are not what they are built of.
+        if (name == "contiguous" || name == "identity" || name == "stop_gradient" || name == "anew")
+            return {emit(call, all_spread(call), call.attrs.words())};
         if (call.def.move != nullptr) return {moved(call)};
         if (has(call.def.traits, Trait::elementwise)) return {element_by_element(call)};
         if (is_reduction(call.def)) return {reduced(call)};
@@ -360,7 +362,7 @@ class Batcher {
 
     /// A program whose parameters are for many where `many` says so, and its results always.
     Program for_many(const Program& program, const std::vector<bool>& many) const {
-        return batched(program, many, count_);
+        return batched(program, many, count_).program;
     }
 
     /// Functions with gradients of their own keep them.
@@ -486,7 +488,8 @@ class Batcher {
 
 }  // namespace
 
-Program batched(const Program& program, const std::vector<bool>& many, Dim count) {
+BatchedProgram batched(const Program& program, const std::vector<bool>& many, Dim count,
+                       SameForAll same) {
     ProgramBuilder builder;
     std::vector<Batched> params;
     for (std::size_t i = 0; i < program.params().size(); ++i) {
@@ -495,10 +498,13 @@ Program batched(const Program& program, const std::vector<bool>& many, Dim count
             {builder.param(param.name, many[i] ? with_count(param.spec, count) : param.spec),
              static_cast<bool>(many[i])});
     }
+    std::vector<bool> results;
     Batcher batcher(builder, count);
-    for (const Batched& result : batcher.run(program, params))
-        builder.result(batcher.spread(result));
-    return builder.build();
+    for (const Batched& result : batcher.run(program, params)) {
+        results.push_back(result.many || same == SameForAll::repeated);
+        builder.result(results.back() ? batcher.spread(result) : result.value);
+    }
+    return {builder.build(), std::move(results)};
 }
 
 }  // namespace lazuli::ops

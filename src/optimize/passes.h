@@ -15,6 +15,8 @@ Program fold(const Program& program, Fuel& fuel);
 Program algebra(const Program& program, Fuel& fuel);
 /// Equal operations become one, and what no result needs goes.
 Program merge_equal(const Program& program, Fuel& fuel);
+/// A loop of which another gives the same results, and more, is that one.
+Program merge_loops(const Program& program, Fuel& fuel);
 /// What was kept apart to be computed anew is what it is of: nothing is made equal behind this.
 Program open_anew(const Program& program, Fuel& fuel);
 

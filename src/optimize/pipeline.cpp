@@ -24,8 +24,9 @@ struct Pass {
 // Top to bottom. Views first, since rules look through none; equal operations when forms are final,
 // and behind that what must not be made equal.
 constexpr Pass kPasses[] = {
-    {"canonicalize", canonicalize}, {"fold", fold},           {"algebra", algebra},
-    {"merge_equal", merge_equal},   {"open_anew", open_anew},
+    {"canonicalize", canonicalize}, {"fold", fold},
+    {"algebra", algebra},           {"merge_equal", merge_equal},
+    {"merge_loops", merge_loops},   {"open_anew", open_anew},
 };
 
 std::size_t index_of(std::string_view name) {

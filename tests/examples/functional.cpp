@@ -124,7 +124,7 @@ void modes(Examples& examples) {
         finish_compiling();                                  // from here on it is machine code
         return y;
     });
-    LAZULI_EXAMPLE(pass_names, "[canonicalize, fold, algebra, merge_equal, open_anew]",
+    LAZULI_EXAMPLE(pass_names, "[canonicalize, fold, algebra, merge_equal, merge_loops, open_anew]",
                    pass_names());
     LAZULI_EXAMPLE((pass_enabled, set_pass_enabled), "true, false, true", [] {
         const bool before = pass_enabled("fold");

@@ -117,6 +117,16 @@ void that_tensors_keep(Examples& examples) {
         };
         return vmap_of(less_one, {xs}, {1});
     });
+    LAZULI_EXAMPLE(mapped_of, "[2, 12], [5], true, false", [] {
+        const Tensor xs = {{1.0, 2.0}, {3.0, 4.0}};
+        const Tensor five = {5.0};
+        const auto both = [&](const std::vector<Tensor>& x) {
+            return std::vector{x[0][0] * x[0][1], five};
+        };
+        const Mapped made = mapped_of(both, {xs});
+        return std::tuple(made.results[0], made.results[1], bool(made.many[0]),
+                          bool(made.many[1]));  // the second is the same for all
+    });
     LAZULI_EXAMPLE(NoGradScope, "false", [] {
         Tensor x = {1.0, 2.0};
         x.set_requires_grad();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lazuli/lazuli.h"
+#include "optimize/pipeline.h"
 
 namespace lazuli::gradients {
 namespace {
@@ -108,6 +109,58 @@ TEST(Functions, DerivativesAreTakenWhereNoGradientsFlow) {
     EXPECT_FALSE((w * 2.0).requires_grad());
 }
 
+TEST(Functions, DerivativesWithinBodiesHaveDerivatives) {
+    const auto cube = [](const Tensor& x) { return sum(x * x * x); };
+    const TensorFunction slope = [&](const Tensors& t) { return Tensors{grad(cube)(t[0])}; };
+    const Tensor x = {0.5, 2.0};
+    const auto step = [&](const Tensor&, const Tensors& now) { return Looped{slope(now)}; };
+    const std::vector<TensorFunction> bodies = {
+        [&](const Tensors& t) { return checkpoint(slope, t); },
+        [&](const Tensors& t) { return loop(1, t, step).carried; },
+        [&](const Tensors& t) { return compile(slope, {x.spec()}).call(t); },
+        [&](const Tensors& t) { return vmap_of(slope, t); },
+    };
+    for (const TensorFunction& body : bodies) {
+        const auto total = [&](const Tensor& t) { return sum(body({t})[0]); };
+        EXPECT_THAT(values(grad(total)(x)), ElementsAre(3, 12));
+    }
+}
+
+TEST(Functions, NumbersWithinBodiesStayNumbers) {
+    const Tensor x = {0.5, 2.0};
+    const auto stopped = [](const Tensors& t) { return Tensors{t[0] * stop_gradient(t[0])}; };
+    const auto scoped = [](const Tensors& t) {
+        Tensor number;
+        {
+            const NoGradScope scope;
+            number = t[0] * 1.0;
+        }
+        return Tensors{t[0] * number};
+    };
+    for (const TensorFunction& body : {TensorFunction(stopped), TensorFunction(scoped)}) {
+        const auto slope = [&](const auto& called) {
+            return grad([&](const Tensor& t) { return sum(called(t)); })(x);
+        };
+        const Tensor plain = slope([&](const Tensor& t) { return body({t})[0]; });
+        const Tensor again = slope([&](const Tensor& t) { return checkpoint(body, {t})[0]; });
+        const Tensor many = slope([&](const Tensor& t) { return vmap_of(body, {t})[0]; });
+        for (const Tensor& found : {plain, again, many})
+            EXPECT_EQ(max(abs(found - x)).item<float>(), 0);
+    }
+}
+
+TEST(Functions, LinearMapsHaveDerivativesInWhatTheyAreLinearIn) {
+    const Tensor x = {0.5, 2.0};
+    const Tensor v = {3.0, 5.0};
+    const auto cube = [](const Tensors& t) { return Tensors{t[0] * t[0] * t[0]}; };
+    const Vjp made = vjp(cube, {x});
+    const auto pulled = [&](const Tensor& c) { return sum(made.pull({c})[0] * c); };
+    const auto pushed = [&](const Tensor& c) { return sum(jvp(cube, {x}, {c}).tangents[0] * c); };
+    const Tensor wanted = 6.0 * x * x * v;
+    EXPECT_LT(max(abs(grad(pulled)(v) - wanted)).item<float>(), 1e-4F);
+    EXPECT_LT(max(abs(grad(pushed)(v) - wanted)).item<float>(), 1e-4F);
+}
+
 TEST(Functions, WantingGradientsIsNoPartOfAPlan) {
     const Tensor plain = {1.0, 2.0};
     Tensor x = Tensor{1.0, 2.0}.eval();
@@ -178,6 +231,67 @@ Tensor recurrence(const Tensor& w, const Tensor& entries, std::int64_t size, boo
         },
         reverse);
     return sum(made.carried[0]) + sum(square(made.stacked[0]));
+}
+
+/// How many loops a plan of a function of these has, whose bodies are not looked into.
+std::size_t loops_in(const TensorFunction& function, const Tensors& arguments, bool merging) {
+    std::vector<TensorSpec> specs;
+    for (const Tensor& argument : arguments) specs.push_back(argument.spec());
+    optimize::OptimizeOptions options{.verify = true};
+    if (!merging) options.disabled = {"merge_loops"};
+    const Program program = optimize::optimize(compile(function, specs).program(), options);
+    std::size_t out = 0;
+    for (std::size_t i = 0; i < program.size(); ++i)
+        out += program.operation(i).def().name == "loop" ? 1 : 0;
+    return out;
+}
+
+TEST(Functions, TheLoopAndItsGradientRunItForwardOnce) {
+    const Tensor w = sin(arange(9).cast(f64)).reshape({3, 3});
+    const Tensor xs = cos(arange(12).cast(f64)).reshape({4, 3});
+    const auto states = [&](const Tensor& weights, const Tensor& first, bool reverse) {
+        const auto body = [&](const Tensors& now, const Tensors& x) {
+            const Tensor next = tanh(matmul(weights, now[0]) + x[0]);
+            return Looped{{next}, {sum(next * now[0])}};
+        };
+        return scan_loop({first}, {xs}, body, reverse);
+    };
+    for (const bool reverse : {false, true}) {
+        const auto loss = [&](const Tensors& t) {
+            const auto [last, stacked] = states(t[0], t[1], reverse);
+            return Tensors{sum(square(last[0])) + sum(exp(stacked[0]))};
+        };
+        const TensorFunction step = [&](const Tensors& t) {
+            const ValueAndGrad made = value_and_grad_of(loss, t);
+            return Tensors{made.value, made.gradients[0], made.gradients[1]};
+        };
+        const TensorFunction second = [&](const Tensors& t) {
+            const auto slope = [&](const Tensors& u) {
+                return Tensors{sum(square(value_and_grad_of(loss, u).gradients[0]))};
+            };
+            const ValueAndGrad made = value_and_grad_of(slope, t);
+            return Tensors{made.value, made.gradients[0]};
+        };
+        const TensorFunction many = [&](const Tensors& t) { return vmap_of(step, t, {{}, 0}); };
+        const Tensors one = {w, Tensor{0.5, -1.0, 0.25}.cast(f64)};
+        const Tensors several = {w, sin(arange(6).cast(f64)).reshape({2, 3})};
+        EXPECT_EQ(loops_in(step, one, false), 3U);
+        EXPECT_EQ(loops_in(step, one, true), 2U);
+        EXPECT_EQ(loops_in(many, several, false), 3U);
+        EXPECT_EQ(loops_in(many, several, true), 2U);
+        EXPECT_LT(loops_in(second, one, true), loops_in(second, one, false));
+        for (const auto& [function, given] :
+             {std::pair(step, one), std::pair(second, one), std::pair(many, several)}) {
+            const Tensors merged = function(given);
+            eval(merged);
+            set_pass_enabled("merge_loops", false);
+            const Tensors apart = function(given);
+            eval(apart);
+            set_pass_enabled("merge_loops", true);
+            for (std::size_t i = 0; i < merged.size(); ++i)
+                EXPECT_EQ(merged[i].to_vector<double>(), apart[i].to_vector<double>());
+        }
+    }
 }
 
 TEST(Functions, LongLoopsKeepCheckpoints) {

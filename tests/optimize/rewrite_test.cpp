@@ -82,8 +82,8 @@ TEST(Rewrite, PassesAreReported) {
                         names.emplace_back(report.name);
                         rewrites += report.rewrites;
                     }});
-    EXPECT_EQ(names,
-              (std::vector<std::string>{"canonicalize", "algebra", "merge_equal", "open_anew"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"canonicalize", "algebra", "merge_equal",
+                                               "merge_loops", "open_anew"}));
     EXPECT_EQ(rewrites, 3);
 }
 

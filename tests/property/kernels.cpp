@@ -10,7 +10,10 @@
 #include "codegen/lower.h"
 #include "generator.h"
 #include "ir/engine.h"
+#include "ir/op_table.h"
 #include "long_option.h"
+#include "ops/gradient.h"
+#include "ops/reverse.h"
 #include "optimize/pipeline.h"
 #include "plan/expand.h"
 #include "plan/group.h"
@@ -230,6 +233,71 @@ TEST(Passes, ChangeNoBit) {
     }
     fmt::print("passes: {} programs, {} operations before and {} behind all passes\n", programs,
                before, after);
+}
+
+/// A program as the body of a loop that stacks the first so many of its results.
+Program as_body(const Program& program, std::size_t results) {
+    ProgramBuilder builder;
+    (void)builder.param("step", {i64, {}});
+    std::vector<Value> params;
+    for (const Param& param : program.params())
+        params.push_back(builder.param(param.name, param.spec));
+    const std::vector<Value> values = ops::inlined(builder, program, params);
+    for (std::size_t i = 0; i < results; ++i)
+        builder.result(ops::value_in(program.results()[i].value, params, values));
+    return builder.build();
+}
+
+/// Two loops over a program: one stacks its first results, the other all of them.
+Program in_loops(const Program& program, std::size_t first, bool small_before) {
+    constexpr std::int64_t kTrips = 2;
+    ProgramBuilder builder;
+    std::vector<Value> params;
+    for (const Param& param : program.params())
+        params.push_back(builder.param(param.name, param.spec));
+    for (const bool small : {small_before, !small_before}) {
+        const std::size_t count = small ? first : program.results().size();
+        AttrWords words;
+        words.program(as_body(program, count));
+        for (const std::int64_t number : {std::int64_t{0}, std::int64_t{0}, kTrips})
+            words.integer(number);
+        words.boolean(false);
+        const Value bundle = builder.op(require_op("loop"), params, words.words());
+        std::vector<TensorSpec> specs;
+        for (std::size_t i = 0; i < count; ++i) {
+            const TensorSpec one = program.spec(program.results()[i].value);
+            TensorSpec& stacked = specs.emplace_back(TensorSpec{one.dtype, {kTrips}});
+            for (int d = 0; d < one.shape.rank(); ++d) stacked.shape.push_back(one.shape.dim(d));
+        }
+        for (std::size_t i = 0; i < count; ++i) builder.result(ops::part_of(bundle, specs, i));
+    }
+    return builder.build();
+}
+
+TEST(Passes, LoopsThatCoverOthersChangeNoBit) {
+    const int programs = tests::count(200, 20'000);
+    int merged = 0;
+    for (int i = 0; i < programs; ++i) {
+        const std::uint64_t seed = tests::seed + static_cast<std::uint64_t>(i);
+        ProgramGenerator generator(seed);
+        Random random(~seed);
+        const Program body = generator.program(static_cast<int>(1 + random.below(15)));
+        if (body.results().size() < 2) continue;
+        const std::size_t first = 1 + random.below(body.results().size() - 1);
+        const Program program = in_loops(body, first, random.below(2) == 0);
+        SCOPED_TRACE(
+            fmt::format("seed {}\n{}", seed, program.size() < 60 ? program.str() : "(long)"));
+        const Program changed = optimize::run_pass("merge_loops", program);
+        changed.verify();
+        // Functions of the user's are called as often as they were asked for.
+        const Operation loop = program.operation(0);
+        const bool calls_user = ir::calls_user(loop.def(), loop.attrs());
+        EXPECT_EQ(changed.size() + (calls_user ? 0 : 1), program.size());
+        expect_same(program, changed, generator.operands(body), "merge_loops");
+        ++merged;
+    }
+    fmt::print("passes: {} pairs of loops\n", merged);
+    EXPECT_GT(merged, programs / 4);
 }
 
 TEST(Kernels, ComputeWhatTheReferenceDoes) {

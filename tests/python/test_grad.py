@@ -592,6 +592,81 @@ def test_checkpoints_give_the_same_gradients():
         lz.checkpoint(lambda t: 3)(x)
 
 
+def block(p, x, scale=2.0):
+    for layer in p["layers"]:
+        x = (x @ layer.w + layer.b).tanh()
+    return {"y": x * scale * p["scales"][0], "name": "block", "none": None, "rest": (x.sum(), [x > 0])}
+
+
+def leaves(tree):
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        return [leaf for child in tree for leaf in leaves(child)]
+    return [] if tree is None else [tree]
+
+
+# Functions of one that return a number, and how a tensor comes from them.
+COMBINATIONS = {
+    "grad": lambda f, p, x: lz.grad(f, (0, 1))(p, x),
+    "vmap of grad": lambda f, p, x: lz.vmap(lz.grad(f, (0, 1)), (None, 0))(p, x),
+    "grad of vmap": lambda f, p, x: lz.grad(lambda q: lz.vmap(f, (None, 0))(q, x).sum())(p),
+    "vmap of vmap of grad": lambda f, p, x: lz.vmap(lz.vmap(lambda r: lz.grad(f, (0, 1))(p, r)))(x.reshape(5, 1, 3)),
+    "grad of grad": lambda f, p, x: lz.grad(lambda v: (lz.grad(f, 1)(p, v) ** 2).sum())(x),
+    "jvp of grad": lambda f, p, x: lz.jvp(lambda v: lz.grad(f, 1)(p, v), (x,), (x,)),
+    "grad of jvp": lambda f, p, x: lz.grad(lambda v: lz.jvp(lambda u: f(p, u), (v,), (x,))[1])(x),
+    "grad of checkpoint of grad": lambda f, p, x: lz.grad(lambda v: lz.checkpoint(lz.grad(f, 1))(p, v).sum())(x),
+    "checkpoint of vmap": lambda f, p, x: lz.grad(lambda q: lz.checkpoint(lz.vmap(f, (None, 0)))(q, x).sum())(p),
+}
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_checkpoints_within_others_and_others_within_checkpoints(name):
+    p = {"layers": [Layer(noise(3, 3), noise(3)), Layer(noise(3, 3) / 2, noise(3) + 1)], "scales": (noise(3), None)}
+
+    def number(f):
+        return lambda q, x: (f(q, x)["y"] ** 2).sum() + f(q, x)["rest"][0]
+
+    make, x = COMBINATIONS[name], lz.array(noise(5, 3))
+    wanted = leaves(make(number(block), p, x))
+    for f in (lz.checkpoint(block), lz.checkpoint(lz.checkpoint(block))):
+        got = leaves(make(number(f), p, x))
+        assert len(got) == len(wanted) > 0
+        for a, b in zip(got, wanted):
+            same(a, b.numpy(), rtol=1e-10)
+
+
+def test_derivatives_within_bodies_have_derivatives():
+    cube = lambda t: (t**3).sum()  # noqa: E731
+    x = lz.array(noise(3))
+    for f in (
+        lz.checkpoint(lz.grad(cube)),
+        lz.checkpoint(lambda t: lz.vjp(cube, t)[1](1.0)[0]),
+        lambda t: lz.loop(1, [t], lambda i, now: [lz.grad(cube)(now[0])])[0][0],
+        lz.compile(lz.grad(cube), lz.placeholder("f64", (3,))),
+    ):
+        same(lz.grad(lambda t: f(t).sum())(x), 6 * noise(3))
+
+
+def test_numbers_within_bodies_stay_numbers():
+    def scoped(t):
+        with lz.no_grad():
+            number = t * t
+        return t * number
+
+    x = noise(3)
+    for f in (lambda t: t * lz.stop_gradient(t * t), lambda t: t * (t * t).detach(), lambda t: t.detach() * t.detach() * t, scoped):
+        for body in (f, lz.checkpoint(f), lz.vmap(f), lambda t: lz.loop(1, [t], lambda i, now: [f(now[0])])[0][0]):
+            same(lz.grad(lambda t: body(t).sum())(x), x * x)
+
+
+def test_products_with_jacobians_are_linear():
+    x, v = noise(3), noise(3) + 2
+    _, pull = lz.vjp(lambda t: t**3, x)
+    same(lz.grad(lambda c: (pull(c)[0] * c).sum())(v), 6 * x * x * v)
+    same(lz.grad(lambda c: (lz.jvp(lambda t: t**3, (x,), (c,))[1] * c).sum())(v), 6 * x * x * v)
+
+
 def test_gradients_of_ones_own():
     rounded = lz.custom_gradient(lz.round, lambda given, result, flow: (flow,))
     x = lz.array(noise(4)) * 5
