@@ -337,9 +337,12 @@ class Run {
             row.step = step_->calls() / config_.accumulate;
             row.loss = std::exchange(loss, 0);
             row.norm = made.norm.defined() ? made.norm.item<double>() : 0;
-            row.tokens_per_second =
+            // Smoothed: single steps take now more, now less.
+            const double speed =
                 static_cast<double>(config_.batch * config_.context * config_.accumulate) /
                 std::chrono::duration<double>(now - begin).count();
+            row.tokens_per_second += (speed - row.tokens_per_second) *
+                                     (row.step < first / config_.accumulate + 4 ? 1 : 0.1);
             row.peak_bytes = memory_stats().peak;
             row.validation.reset();
             const bool is_last = row.step == config_.steps;

@@ -7,6 +7,7 @@
 
 #include "lazuli/error.h"
 #include "ops/build.h"
+#include "ops/gradient.h"
 #include "ops/table.h"
 
 namespace lazuli::ops {
@@ -104,6 +105,29 @@ Value build_cross_entropy(ProgramBuilder& builder, Inputs in, const InferArgs& a
     return narrowed(mean, in[0].dtype());
 }
 
+/// What each class is expected to be, less the target, in the rows that count. It is built of the
+/// same logarithms as the loss, so that both are computed once.
+Gradients cross_entropy_gradient(const GradientArgs& g) {
+    const double smoothing = g.call.attrs.real(kSmoothing);
+    const Value logits = widened(g[0]);
+    const int rank = logits.shape().rank();
+    const Dim classes = logits.shape().dim(rank - 1);
+    const Value targets = g[1].dtype() == i64 ? g[1] : cast(g[1], i64);
+    const Value expected = exp(log_softmax(logits, -1));
+    const Value target = cast(is_class(g.builder, targets, classes), logits.dtype());
+    Value distance = expected - target;
+    if (smoothing > 0) {
+        const Value even = number_of(g.builder, classes, logits.dtype());
+        distance = expected - (target * (1 - smoothing) + smoothing / even);
+    }
+    const Value counts = ne(targets, constant_like(targets, g.call.attrs.integer(kIgnored)));
+    const Value share = cast(g.cotangent(), logits.dtype()) / sum(cast(counts, logits.dtype()));
+    const Value known = logical_and(ge(targets, constant_like(targets, 0)),
+                                    lt(targets, number_of(g.builder, classes, i64)));
+    const Value weight = select(logical_and(counts, known), share, constant_like(share, 0));
+    return {narrowed(distance * with_axis(weight, rank - 1), g[0].dtype()), {}};
+}
+
 TensorSpec infer_dropout(const InferArgs& args) {
     const TensorSpec& x = *args.inputs[0];
     const TensorSpec& key = *args.inputs[1];
@@ -183,6 +207,7 @@ std::vector<OpDef> losses() {
             .attrs = {{"label_smoothing", AttrKind::real}, {"ignore_index", AttrKind::integer}},
             .infer = infer_cross_entropy,
             .implementations = {{.name = "log_softmax", .build = build_cross_entropy}},
+            .gradient = cross_entropy_gradient,
             .tolerance = {.ulps = 64, .absolute = 1e-5},
             .sample = {.low = 0, .high = 3},
             .cases = {{{{6, 4}, {6}}, {0.0, std::int64_t{-100}}},

@@ -23,6 +23,14 @@ bool is_product(const OpDef& def) {
 }
 bool is_summing(const OpDef& def) { return def.lowering == Lowering::reduction || is_product(def); }
 
+/// Functions of elements that are one instruction.
+bool is_instruction(const OpDef& def) {
+    static const std::set<std::string_view> names{
+        "add", "sub", "mul", "neg", "abs", "maximum", "minimum",     "select",     "cast",
+        "eq",  "ne",  "lt",  "le",  "gt",  "ge",      "logical_and", "logical_or", "logical_not"};
+    return names.contains(def.name);
+}
+
 class Grouper {
    public:
     Grouper(const Program& program, const GroupCosts& costs)
@@ -320,8 +328,7 @@ class Grouper {
             const Operation operation = program_.operation(op);
             const double elements =
                 std::max(1.0, static_cast<double>(operation.spec().shape.numel()));
-            const double limit =
-                is_summing(operation.def()) ? costs_.reduction : costs_.elementwise;
+            const double limit = limit_of(operation);
             if (evaluations / (elements * limit) <= excess) continue;
             excess = evaluations / (elements * limit);
             times = evaluations / elements;
@@ -333,6 +340,20 @@ class Grouper {
               fmt::format("{} would be computed {:.3g} times for each element",
                           program_.operation(*worst).def().name, times));
         return true;
+    }
+
+    /// How often an operation may be computed.
+    double limit_of(const Operation& operation) const {
+        if (is_summing(operation.def())) return costs_.reduction;
+        if (!is_instruction(operation.def())) return costs_.elementwise;
+        // Kernels that compute it again read its operands instead of it: of those that are as
+        // large, one is no more to read.
+        std::size_t large = 0;
+        for (std::size_t k = 0; k < operation.input_count(); ++k) {
+            const Shape& shape = program_.spec(operation.input(k)).shape;
+            if (shape.numel() >= operation.spec().shape.numel()) ++large;
+        }
+        return large <= 1 ? costs_.cheap : costs_.elementwise;
     }
 
     /// What a kernel computes how often. Most groups are the same from one grouping to the next.

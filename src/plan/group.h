@@ -15,6 +15,7 @@ namespace lazuli::plan {
 struct GroupCosts {
     double reduction = 1;       // sums and products over an axis: never again
     double elementwise = 4;     // functions of elements
+    double cheap = 16;          // an instruction that reads no more than storing it would save
     std::size_t largest = 256;  // operations in one kernel
 };
 
