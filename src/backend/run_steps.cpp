@@ -90,7 +90,9 @@ class Run {
                 }
                 if (fails) continue;
                 const double start = watched != nullptr ? trace::now() : 0;
-                if (!launch(i, {addresses, owners})) evaluate(step, addresses);
+                char* room =
+                    step.room < 0 ? nullptr : reinterpret_cast<char*>(arena_.data()) + step.room;
+                if (!launch(i, {addresses, owners, room})) evaluate(step, addresses, room);
                 if (watched != nullptr) watched->ran(i, start, trace::now() - start);
             } catch (...) {
                 if (!overwritten) {
@@ -172,10 +174,11 @@ class Run {
         const TensorSpec spec = operation.spec();
         call({operation.def(), operation.attrs(), inputs, &spec, addresses.back()});
     }
-    void evaluate(const plan::Step& step, std::span<void* const> addresses) {
+    void evaluate(const plan::Step& step, std::span<void* const> addresses, char* room) {
         with_arguments(step, addresses, [&](const EvalArgs& args) {
             ops::clear_gaps(args);
             if (runtime::is_control(args.op)) return runtime::run_control(backend_, args);
+            const host::PlannedRoom planned(room, static_cast<std::size_t>(step.room_bytes));
             host_kernel(args.op)(args);
         });
     }

@@ -15,6 +15,7 @@ namespace lazuli::backend {
 struct StepBuffers {
     std::span<void* const> addresses;
     std::span<Buffer* const> owners;
+    char* room = nullptr;  // that was planned for it; null: none was
 };
 
 /// Runs a step of a plan, by its number. False where the backend leaves an operation without a

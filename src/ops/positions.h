@@ -33,6 +33,13 @@ std::int64_t counted_position(T given, std::int64_t size) {
 std::vector<std::int64_t> read_positions(const EvalArgs& args, const HostArray& positions,
                                          std::int64_t size, std::int64_t axis);
 
+/// The bytes in which a fast scatter brings updates together by where they go: a place of 32 bits
+/// and the bits of an element each.
+inline std::int64_t scatter_room(const TensorSpec& updates) {
+    const auto element = static_cast<std::int64_t>(size_of(updates.dtype));
+    return updates.shape.numel() * (element <= 4 ? 8 : element + 8);
+}
+
 /// Where a box begins in a dense tensor of shape x: the positions are brought inside.
 std::int64_t box_offset(const HostArray& starts, const Shape& x, const Shape& box);
 

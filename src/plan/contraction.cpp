@@ -5,6 +5,7 @@
 
 #include "ir/placement.h"
 #include "ops/convolution.h"
+#include "plan/memory.h"
 
 namespace lazuli::plan {
 
@@ -274,6 +275,20 @@ std::optional<Contraction> find_contraction(const Program& program, const codege
         if (!(output == out.product)) others.push_back(output);
     }
     if (!others.empty()) out.epilogue = {{behind.begin(), behind.end()}, others};
+    return out;
+}
+
+ContractionRoom room_of(const Program& program, const Contraction& contraction,
+                        std::span<const ValueRef> buffers) {
+    const auto aligned = [&](ValueRef v) {
+        return (program.spec(v).nbytes() + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
+    };
+    ContractionRoom out;
+    if (!contraction.left.prologue.operations.empty()) out.left = aligned(contraction.left.value);
+    if (!contraction.right.prologue.operations.empty())
+        out.right = aligned(contraction.right.value);
+    if (std::find(buffers.begin(), buffers.end(), contraction.product) == buffers.end())
+        out.product = aligned(contraction.product);
     return out;
 }
 

@@ -42,6 +42,17 @@ struct Contraction {
     bool of_bytes = false;    // whether both operands are bytes, summed up in i32
 };
 
+/// The bytes of memory that running it takes beside its operands and results: what the prologues
+/// make, and the product where no step reads it.
+struct ContractionRoom {
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+    std::int64_t product = 0;
+    std::int64_t total() const { return left + right + product; }
+};
+ContractionRoom room_of(const Program& program, const Contraction& contraction,
+                        std::span<const ValueRef> buffers);
+
 /// The group as a contraction, where it is one product whose axes are single steps through memory,
 /// or a convolution: weights by windows.
 std::optional<Contraction> find_contraction(const Program& program, const codegen::Group& group);

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "codegen/in_place.h"
+#include "codegen/lower.h"
+#include "ops/positions.h"
 #include "plan/contraction.h"
 #include "plan/order.h"
 #include "plan/packing.h"
@@ -19,7 +21,7 @@ constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kLarge = std::int64_t{256} << 10;
 constexpr std::int64_t kShift = 9 * kValueAlignment;
 
-std::int64_t room_for(const TensorSpec& spec) {
+std::int64_t padded(const TensorSpec& spec) {
     const std::int64_t bytes =
         std::max<std::int64_t>((spec.nbytes() + kValueAlignment - 1) / kValueAlignment, 1) *
         kValueAlignment;
@@ -39,7 +41,7 @@ class Planner {
     explicit Planner(Steps& steps) : steps_(steps), program_(steps.program) {
         bytes_.resize(program_.size());
         for (std::size_t i = 0; i < program_.size(); ++i)
-            bytes_[i] = room_for(program_.spec(ValueRef::op(i)));
+            bytes_[i] = padded(program_.spec(ValueRef::op(i)));
         is_result_.resize(program_.size(), false);
         for (const ProgramResult& result : program_.results()) {
             if (!result.value.is_param()) is_result_[result.value.index()] = true;
@@ -49,6 +51,7 @@ class Planner {
     void run() {
         for (Step& step : steps_.all) find_places_to_take(step);
         order();
+        delay_updates();
         run_in_order();
     }
     void run_in_order() {
@@ -73,8 +76,7 @@ class Planner {
                has(program_.operation(step.outputs[0].index()).def().traits, Trait::updates);
     }
 
-    /// Outputs of a kernel that may lie where an operand did. A product of matrices may write
-    /// before it has read all.
+    /// Outputs of a kernel that may lie where an operand did.
     void find_places_to_take(Step& step) const {
         step.in_place.clear();
         if (updates(step)) {
@@ -82,12 +84,44 @@ class Planner {
             if (std::count(step.buffers.begin(), step.buffers.end(), from) == 1)
                 step.in_place.emplace_back(from, step.outputs[0]);
         }
-        if (step.kernel == nullptr || find_contraction(program_, step.group)) return;
+        if (step.kernel == nullptr) return;
+        const auto contraction = find_contraction(program_, step.group);
+        const auto pairs_of_epilogue =
+            contraction ? places_in_epilogue(*contraction) : std::vector<Pair>();
         for (const codegen::InPlace& pair : codegen::find_in_place(*step.kernel)) {
             const ValueRef from = step.buffers[pair.read];
+            const Pair values{from, step.buffers[pair.written]};
             const bool read_once = std::count(step.buffers.begin(), step.buffers.end(), from) == 1;
-            if (read_once) step.in_place.emplace_back(from, step.buffers[pair.written]);
+            const bool fits =
+                !contraction || std::find(pairs_of_epilogue.begin(), pairs_of_epilogue.end(),
+                                          values) != pairs_of_epilogue.end();
+            if (read_once && fits) step.in_place.push_back(values);
         }
+    }
+
+    using Pair = std::pair<ValueRef, ValueRef>;
+
+    /// A product of matrices may write before it has read all, so its own operands stay where they
+    /// are; what only its epilogue reads is over when that writes.
+    std::vector<Pair> places_in_epilogue(const Contraction& contraction) const {
+        if (contraction.epilogue.operations.empty() || contraction.windows) return {};
+        std::vector<ValueRef> reserved;
+        for (const ProductOperand* operand : {&contraction.left, &contraction.right}) {
+            reserved.push_back(operand->value);
+            for (const std::uint32_t member : operand->prologue.operations) {
+                const Operation operation = program_.operation(member);
+                for (std::size_t k = 0; k < operation.input_count(); ++k)
+                    reserved.push_back(operation.input(k));
+            }
+        }
+        const codegen::Lowered lowered = codegen::lower(program_, contraction.epilogue, "epilogue");
+        std::vector<Pair> out;
+        for (const codegen::InPlace& pair : codegen::find_in_place(lowered.kernel)) {
+            const ValueRef from = lowered.buffers[pair.read];
+            if (std::find(reserved.begin(), reserved.end(), from) == reserved.end())
+                out.emplace_back(from, lowered.buffers[pair.written]);
+        }
+        return out;
     }
 
     void order() {
@@ -120,6 +154,76 @@ class Planner {
         for (const std::uint32_t i : found.steps) ordered.push_back(std::move(steps_.all[i]));
         steps_.all = std::move(ordered);
         steps_.memory.recorded_peak = found.given_peak;
+    }
+
+    /// A step may overwrite a parameter only behind all others that read it. One that makes results
+    /// alone is moved there, where that takes no more memory at any time.
+    void delay_updates() {
+        std::vector<std::int64_t> rooms;
+        for (const Step& step : steps_.all) rooms.push_back(room_for(step));
+        std::vector<std::size_t> order(steps_.all.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::int64_t most = peak_of(order, rooms);
+        for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+            const std::size_t behind = last_reader_of_what_is_overwritten(order, i);
+            if (behind <= i) continue;
+            std::vector<std::size_t> changed = order;
+            std::rotate(changed.begin() + static_cast<std::ptrdiff_t>(i),
+                        changed.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                        changed.begin() + static_cast<std::ptrdiff_t>(behind) + 1);
+            const std::int64_t peak = peak_of(changed, rooms);
+            if (peak > most) continue;
+            most = peak;
+            order = std::move(changed);
+            --i;  // another step is here now
+        }
+        std::vector<Step> moved;
+        moved.reserve(order.size());
+        for (const std::size_t step : order) moved.push_back(std::move(steps_.all[step]));
+        steps_.all = std::move(moved);
+    }
+
+    /// Where the last other step stands that reads a parameter which the step at `i` could
+    /// overwrite; `i` where there is none, or where something reads what the step makes.
+    std::size_t last_reader_of_what_is_overwritten(const std::vector<std::size_t>& order,
+                                                   std::size_t i) const {
+        const Step& step = steps_.all[order[i]];
+        std::size_t out = i;
+        for (std::size_t k = i + 1; k < order.size(); ++k) {
+            for (const ValueRef v : steps_.all[order[k]].buffers) {
+                if (std::find(step.outputs.begin(), step.outputs.end(), v) != step.outputs.end())
+                    return i;
+                const bool overwritten =
+                    std::any_of(step.in_place.begin(), step.in_place.end(), [&](const auto& pair) {
+                        return pair.first == v && v.is_param() && is_result_[pair.second.index()];
+                    });
+                if (overwritten) out = k;
+            }
+        }
+        return out;
+    }
+
+    /// The most bytes alive at once, steps in that order.
+    std::int64_t peak_of(const std::vector<std::size_t>& order,
+                         const std::vector<std::int64_t>& rooms) const {
+        std::vector<std::size_t> end(program_.size(), 0);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            for (const ValueRef v : steps_.all[order[i]].buffers)
+                if (!v.is_param()) end[v.index()] = i;
+        }
+        std::vector<std::int64_t> freed(order.size() + 1, 0);
+        std::int64_t alive = 0;
+        std::int64_t most = 0;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            for (const ValueRef v : steps_.all[order[i]].outputs) {
+                if (is_result_[v.index()]) continue;
+                alive += bytes_[v.index()];
+                freed[std::max(end[v.index()], i)] += bytes_[v.index()];
+            }
+            most = std::max(most, alive + rooms[order[i]]);
+            alive -= freed[i];
+        }
+        return most;
     }
 
     /// The value whose place a value takes, from value to value.
@@ -165,12 +269,25 @@ class Planner {
                 lifetimes[lifetime_of[place]].upper = static_cast<std::int64_t>(end_[value]);
             }
         }
+        std::vector<std::size_t> rooms(steps_.all.size(), lifetimes.max_size());
+        for (std::size_t i = 0; i < steps_.all.size(); ++i) {
+            const std::int64_t bytes = room_for(steps_.all[i]);
+            steps_.all[i].room_bytes = bytes;
+            if (bytes == 0) continue;
+            rooms[i] = lifetimes.size();
+            lifetimes.push_back(
+                {static_cast<std::int64_t>(i), static_cast<std::int64_t>(i + 1), bytes});
+        }
         const Packing packing =
             plan::pack(lifetimes, {.alignment = kValueAlignment, .seconds = kSeconds});
         MemoryPlan& memory = steps_.memory;
         memory.offsets.assign(program_.size(), -1);
         for (const Number value : stored)
             memory.offsets[value] = packing.offsets[lifetime_of[place_of(value)]];
+        for (std::size_t i = 0; i < rooms.size(); ++i) {
+            const bool has_room = rooms[i] < lifetimes.size();
+            steps_.all[i].room = has_room ? packing.offsets[rooms[i]] : -1;
+        }
         memory.peak = packing.peak;
         memory.bound = packing.bound;
         memory.greedy_peak = packing.greedy_peak;
@@ -200,13 +317,45 @@ class Planner {
         find_takeovers(number);
     }
 
-    /// Products pack their operands, kernels have scratch, and who knows what others do.
-    bool asks_for_memory(const Step& step) const {
-        if (updates(step)) return false;
-        if (step.kernel == nullptr || find_contraction(program_, step.group)) return true;
-        const auto& buffers = step.kernel->buffers;
-        return std::any_of(buffers.begin(), buffers.end(),
+    bool scatters(const Step& step) const {
+        return step.kernel == nullptr &&
+               program_.operation(step.outputs[0].index()).def().name == "scatter";
+    }
+    std::int64_t room_for(const Step& step) const {
+        if (scatters(step)) {
+            const std::int64_t bytes = ops::scatter_room(program_.spec(step.buffers[1]));
+            return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
+        }
+        if (step.kernel == nullptr) return 0;
+        const auto contraction = find_contraction(program_, step.group);
+        return contraction ? room_of(program_, *contraction, step.buffers).total() : 0;
+    }
+
+    /// Whether a product has all the memory it needs: convolutions and narrow types take more.
+    bool has_room_planned(const Contraction& contraction) const {
+        const DType dtype = program_.spec(contraction.product).dtype;
+        if (contraction.windows || contraction.of_bytes || (dtype != f32 && dtype != f64))
+            return false;
+        for (const codegen::Group* part :
+             {&contraction.left.prologue, &contraction.right.prologue, &contraction.epilogue}) {
+            if (!part->operations.empty() &&
+                has_scratch(codegen::lower(program_, *part, "part").kernel))
+                return false;
+        }
+        return true;
+    }
+    static bool has_scratch(const codegen::Kernel& kernel) {
+        return std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
                            [](const codegen::KernelBuffer& buffer) { return buffer.scratch; });
+    }
+
+    /// Kernels have scratch, and who knows what operations without one do.
+    bool asks_for_memory(const Step& step) const {
+        if (updates(step) || scatters(step)) return false;
+        if (step.kernel == nullptr) return true;
+        if (const auto contraction = find_contraction(program_, step.group))
+            return !has_room_planned(*contraction);
+        return has_scratch(*step.kernel);
     }
 
     /// `number`: of results, by operation.

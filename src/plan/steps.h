@@ -30,8 +30,12 @@ struct Step {
     // An operand that nobody reads behind this step, and an output that may lie where it does.
     std::vector<std::pair<ValueRef, ValueRef>> in_place;
     codegen::Group group;  // what it computes
-    std::string text;      // for people
-    std::string why;       // why its outputs are stored, where they are no results
+    // Room in the arena that a step computes in, beside its operands and results. For a product:
+    // operands that are made for it, then what it is before its epilogue.
+    std::int64_t room = -1;  // -1: none
+    std::int64_t room_bytes = 0;
+    std::string text;  // for people
+    std::string why;   // why its outputs are stored, where they are no results
 
     /// Whether it writes that one of its buffers.
     bool writes(std::size_t buffer) const {

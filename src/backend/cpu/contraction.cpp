@@ -152,13 +152,13 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     for (const plan::ProductAxis& axis : found->batch) empty = empty || axis.size == 0;
     if (empty) return nullptr;
     out->buffers_ = step.buffers;
+    out->room_ = plan::room_of(program, *found, step.buffers);
     const plan::ProductOperand* operands[] = {&found->left, &found->right};
     for (std::size_t side = 0; side < 2; ++side) {
         Side& s = out->sides_[side];
         s.operand = *operands[side];
         if (s.operand.prologue.operations.empty()) continue;
         s.prologue = runnable(s.operand.prologue);
-        s.bytes = program.spec(s.operand.value).nbytes();
     }
     // A kernel of the whole may have found that something is never read, as where its result is
     // empty: then it has the last word.
@@ -293,8 +293,10 @@ bool ContractionStep::is_ready() const {
     return is_made(sides_[0].prologue) && is_made(sides_[1].prologue) && is_made(epilogue_);
 }
 
-void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* const> owners) const {
+void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* const> owners,
+                          char* room) const {
     Scratch scratch;
+    if (room == nullptr && room_.total() > 0) room = take(scratch, room_.total());
     Choice choice = choice_;  // another thread may be choosing
     // Our own products may do with what is kept of the right operand; all else reads the content.
     const bool may_read_packed =
@@ -322,12 +324,12 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
             if (owner != nullptr && owner->is_frozen() && !may_go) frozen[side] = owner;
             continue;
         }
-        char* room = take(scratch, s.bytes);
+        char* made = side == 0 ? room : room + room_.left;
         std::vector<void*> own;
         for (const ValueRef v : s.prologue->buffers)
-            own.push_back(v == s.operand.value ? room : address(v));
+            own.push_back(v == s.operand.value ? made : address(v));
         launch(*s.prologue, own);
-        operands[side] = room;
+        operands[side] = made;
     }
     std::int64_t batches = 1;
     for (const plan::ProductAxis& axis : plan_.batch) batches *= axis.size;
@@ -336,8 +338,7 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
     const bool stored =
         std::find(buffers_.begin(), buffers_.end(), plan_.product) != buffers_.end();
     if (!stored) {
-        result = take(scratch, batches * plan_.rows.size * plan_.columns.size *
-                                   static_cast<std::int64_t>(size_of(dtype_)));
+        result = room + room_.left + room_.right;
     } else {
         result = static_cast<char*>(address(plan_.product));
     }

@@ -50,8 +50,9 @@ class ContractionStep {
     static std::unique_ptr<ContractionStep> make(const Program& program, const plan::Step& step,
                                                  const MakeRunnable& runnable);
 
-    /// Runs it; `buffers` are the step's, and `owners` who owns each, or null.
-    void run(std::span<void* const> buffers, std::span<Buffer* const> owners) const;
+    /// Runs it; `buffers` are the step's, `owners` who owns each, or null, and `room` is what was
+    /// planned for it, or null.
+    void run(std::span<void* const> buffers, std::span<Buffer* const> owners, char* room) const;
     /// Whether no code of its parts is still being made.
     bool is_ready() const;
     bool is_convolution() const { return plan_.windows.has_value(); }
@@ -62,7 +63,6 @@ class ContractionStep {
     struct Side {
         plan::ProductOperand operand;
         std::optional<Runnable> prologue;
-        std::int64_t bytes = 0;  // of what the prologue makes
     };
     enum class Choice : std::uint8_t { own, library, open };
     bool library_is_there() const { return dnn_ != nullptr || product_ != nullptr; }
@@ -78,6 +78,7 @@ class ContractionStep {
 
     plan::Contraction plan_;
     std::vector<ValueRef> buffers_;  // the step's
+    plan::ContractionRoom room_;     // beside them
     DType dtype_ = DType::f32;
     Side sides_[2];
     bool right_alone_ = false;  // only the product reads the right operand

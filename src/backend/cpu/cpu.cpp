@@ -136,7 +136,7 @@ class Cpu final : public HostBackend {
         const auto launch = [&](std::size_t step, const StepBuffers& buffers) {
             const Prepared::Way& way = ways[step];
             if (way.contraction != nullptr) {
-                way.contraction->run(buffers.addresses, buffers.owners);
+                way.contraction->run(buffers.addresses, buffers.owners, buffers.room);
             } else if (way.attention != nullptr) {
                 way.attention->run(buffers.addresses);
             } else if (way.kernel.kernel != nullptr) {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "backend/host/families.h"
 
@@ -18,5 +19,26 @@ HostKernel host_kernel(const OpDef& op) {
     const auto at = table.find(op.name);
     return at == table.end() ? op.evaluate : at->second;
 }
+
+namespace host {
+
+namespace {
+
+thread_local char* planned_data = nullptr;
+thread_local std::size_t planned_bytes = 0;
+
+}  // namespace
+
+PlannedRoom::PlannedRoom(char* data, std::size_t bytes) {
+    planned_data = data;
+    planned_bytes = bytes;
+}
+PlannedRoom::~PlannedRoom() { planned_data = nullptr; }
+
+char* PlannedRoom::take(std::size_t bytes) {
+    return bytes <= planned_bytes ? std::exchange(planned_data, nullptr) : nullptr;
+}
+
+}  // namespace host
 
 }  // namespace lazuli::backend

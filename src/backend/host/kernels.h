@@ -18,6 +18,18 @@ HostKernel host_kernel(const OpDef& op);
 
 namespace host {
 
+/// Memory that a plan has for the kernel that runs on this thread, as long as it lives: what the
+/// kernel takes of it cannot run out.
+class PlannedRoom {
+   public:
+    PlannedRoom(char* data, std::size_t bytes);
+    ~PlannedRoom();
+    PlannedRoom(const PlannedRoom&) = delete;
+    PlannedRoom& operator=(const PlannedRoom&) = delete;
+    /// All of it, for the first who asks; null where it is smaller, or none is planned.
+    static char* take(std::size_t bytes);
+};
+
 /// What an op that updates its first operand in place is going to overwrite.
 class UpdatedWindow {
    public:

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/host/kernels.h"
 #include "backend/host/share.h"
 #include "lazuli/backend.h"
 
@@ -22,12 +23,18 @@ namespace lazuli::backend::host {
 template <class T>
 class Room {
    public:
-    explicit Room(std::int64_t count)
-        : buffer_(allocate_host(Device(), static_cast<std::size_t>(count) * sizeof(T))) {}
-    T* data() const { return static_cast<T*>(buffer_->host_mutable()); }
+    explicit Room(std::int64_t count) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+        data_ = reinterpret_cast<T*>(PlannedRoom::take(bytes));
+        if (data_ != nullptr) return;
+        buffer_ = allocate_host(Device(), bytes);
+        data_ = static_cast<T*>(buffer_->host_mutable());
+    }
+    T* data() const { return data_; }
 
    private:
-    BufferPtr buffer_;
+    T* data_;
+    BufferPtr buffer_;  // null: the room was planned
 };
 
 inline constexpr std::int64_t kLongLine = std::int64_t{1} << 15;  // worth several threads

@@ -57,6 +57,8 @@ Distributed<Bits> distribute(const EvalArgs& args) {
     const std::int64_t stretch = std::int64_t{1} << shift;
 
     FirstOutside outside;
+    static_assert(sizeof(Record) == (sizeof(Bits) <= 4 ? 8 : sizeof(Bits) + 8),
+                  "what ops::scatter_room plans for");
     Room<Record> room(count);
     Record* const sorted = room.data();
     const auto load = [&](std::int64_t i) {
