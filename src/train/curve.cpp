@@ -52,6 +52,15 @@ double distance_of_marks(double low, double high) {
     return 10 * power;
 }
 
+/// The marks of an axis: multiples of their distance. They are counted, since adding a small one to
+/// a large number may change nothing.
+std::vector<double> marks_of(const Scale& scale, double between) {
+    std::vector<double> out;
+    const double first = std::ceil(scale.low / between);
+    for (int i = 0; (first + i) * between <= scale.high; ++i) out.push_back((first + i) * between);
+    return out;
+}
+
 /// The range of finite values, widened where it is a point.
 std::pair<double, double> range_of(const std::vector<Curve>& curves, bool of_steps) {
     double low = INFINITY;
@@ -125,7 +134,7 @@ std::string line_of(const Curve& curve, const Scale& x, const Scale& y, const ch
 std::string rows_of(const Scale& y) {
     std::string out;
     const double between = distance_of_marks(y.low, y.high);
-    for (double mark = std::ceil(y.low / between) * between; mark <= y.high; mark += between) {
+    for (const double mark : marks_of(y, between)) {
         out += fmt::format(
             R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" stroke="#e5e7eb"/><text x="{3}" y="{4:.1f}" text-anchor="end" fill="#4b5563">{5:.4g}</text>)"
             "\n",
@@ -142,7 +151,7 @@ std::string columns_of(const Scale& x) {
         "\n",
         kLeft, kWidth - kRight, kFloor, (kLeft + kWidth - kRight) / 2, kHeight - 10);
     const double between = std::max(1.0, distance_of_marks(x.low, x.high));
-    for (double mark = std::ceil(x.low / between) * between; mark <= x.high; mark += between) {
+    for (const double mark : marks_of(x, between)) {
         out += fmt::format(
             R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" stroke="#9ca3af"/><text x="{0:.1f}" y="{3}" text-anchor="middle" fill="#4b5563">{4:.0f}</text>)"
             "\n",

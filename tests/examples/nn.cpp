@@ -291,15 +291,16 @@ void of_adapters(Examples& examples) {
                        nn::FeedForward model(8, 12);
                        nn::add_lora(model, {.layers = {"*query"}});
                    });
-    LAZULI_EXAMPLE((nn::use_lora, nn::lora_names, nn::remove_lora), "[french, german], [german]",
-                   [] {
-                       nn::FeedForward model(8, 12);
+    LAZULI_EXAMPLE((nn::use_lora, nn::lora_names, nn::remove_lora),
+                   "[french, german], lora.french.down, [german]", [] {
+                       nn::Linear model(8, 12);
                        nn::add_lora(model, {.name = "french"});
                        nn::add_lora(model, {.name = "german"});
                        nn::use_lora(model, "french");  // the weights stay where they are
                        const std::vector<std::string> both = nn::lora_names(model);
+                       const std::string trained = model.trainable()[0].name;
                        nn::remove_lora(model, "french");
-                       return std::pair(both, nn::lora_names(model));
+                       return std::tuple(both, trained, nn::lora_names(model));
                    });
     LAZULI_EXAMPLE((nn::merge_lora, nn::unmerge_lora), "[[1, 0], [0, 1]], [[3, 2], [2, 3]], true",
                    [] {
