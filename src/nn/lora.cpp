@@ -54,6 +54,18 @@ void take_out(const std::string& name, Linear& linear) {
     }
 }
 
+/// Where adapters of a layer are trained, the one that is in use is, and no other: it alone would
+/// have gradients.
+void train_only(Linear& linear, const std::string& name) {
+    const auto is_trained = [](const auto& entry) {
+        return entry.second.down.trainable || entry.second.up.trainable;
+    };
+    if (!linear.adapters.contains(name) || std::ranges::none_of(linear.adapters, is_trained))
+        return;
+    for (auto& [adapter_name, adapter] : linear.adapters)
+        adapter.down.trainable = adapter.up.trainable = adapter_name == name;
+}
+
 /// What an adapter in a file is called, from its layer on.
 constexpr std::string_view kDown = ".lora_A.weight";
 constexpr std::string_view kUp = ".lora_B.weight";
@@ -117,8 +129,10 @@ std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
 void use_lora(Module& model, const std::string& name) {
     if (!name.empty()) expect_adapter("use_lora", model, name);
     unmerge_lora(model);
-    for (const auto& [layer, linear] : linears_of(model))
+    for (const auto& [layer, linear] : linears_of(model)) {
         linear->active = linear->adapters.contains(name) ? name : "";
+        train_only(*linear, name);
+    }
 }
 
 std::vector<std::string> lora_names(Module& model) {

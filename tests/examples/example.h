@@ -125,6 +125,19 @@ std::string result_of(const Code& code) {
 /// What code writes to standard output, without the last line break.
 std::string printed(const std::function<void()>& code);
 
+/// A path for an example's file, which is removed at the end.
+class ScratchFile {
+   public:
+    ScratchFile();
+    ~ScratchFile();
+    ScratchFile(const ScratchFile&) = delete;
+    ScratchFile& operator=(const ScratchFile&) = delete;
+    const std::string& path() const { return path_; }
+
+   private:
+    std::string path_;
+};
+
 // ---- the subjects
 
 Examples tensors();
@@ -134,6 +147,9 @@ Examples reductions();
 Examples movement();
 Examples data();
 Examples datasets();
+Examples modules();
+Examples optimisers();
+Examples training();
 Examples networks();
 Examples rwkv7();
 Examples linear_algebra();

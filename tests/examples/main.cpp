@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "example.h"
@@ -93,6 +94,10 @@ std::string printed(const std::function<void()>& code) {
     while (text.ends_with('\n')) text.pop_back();
     return text;
 }
+
+ScratchFile::ScratchFile()
+    : path_(std::filesystem::temp_directory_path() / fmt::format("lazuli-example-{}", getpid())) {}
+ScratchFile::~ScratchFile() { std::filesystem::remove(path_); }
 
 std::string text_of(const lazuli::Tensor& tensor) {
     const lazuli::Tensor dense = tensor.contiguous().eval();
@@ -182,6 +187,9 @@ constexpr Subject kSubjects[] = {
     {"Gradients", "Derivatives of functions, and gradients that tensors keep.", gradients},
     {"Training data", "Examples from memory and files, their order, and batches ahead of time.",
      datasets},
+    {"Modules", "Models and their layers, losses, first values and adapters.", modules},
+    {"Optimisers", "From gradients to new values of parameters.", optimisers},
+    {"Training", "Steps, checkpoints and curves.", training},
     {"Functions", "Recorded once, and planned once for all sizes of their arguments.", compiled},
     {"The engine",
      "Policies, functions of one's own, eager mode, compiling, passes, graphs, files.", functional},

@@ -17,6 +17,14 @@ Examples random_numbers() {
         manual_seed(7);
         return all(rand({100}) == first);
     });
+    LAZULI_EXAMPLE(SeedScope, "true", [] {
+        const auto draw = [] {
+            const SeedScope seed(7);  // for what this thread draws, as long as it lives
+            return rand({100});
+        };
+        return all(draw() == draw());
+    });
+    LAZULI_EXAMPLE(next_key, "false", all(rand(next_key(), {100}) == rand(next_key(), {100})));
     LAZULI_EXAMPLE(rand, "true, true, 0.5", [] {
         const Tensor x = rand(key(7), {100000});
         return std::tuple(min(x) >= 0, max(x) < 1, round(mean(x) * 100) / 100);

@@ -116,6 +116,12 @@ void knowing(Examples& examples) {
         return std::tuple(e.kernels.size(), e.bytes_written,
                           e.str().find("tanh") != std::string::npos);
     });
+    LAZULI_EXAMPLE(explain, "1", [] {
+        const Tensor x = {1.0, 2.0, 3.0, 4.0};
+        const Tensor y = tanh(x);
+        const Tensor both[] = {y * 2.0, y + 1.0};
+        return explain(both).kernels.size();  // what they share is computed once
+    });
 }
 
 void reading(Examples& examples) {

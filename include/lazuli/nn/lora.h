@@ -25,7 +25,8 @@ struct LoraOptions {
 /// matches, or where there is an adapter of that name.
 std::vector<std::string> add_lora(Module& model, const LoraOptions& options);
 /// Makes another adapter the one in use, or none where the name is empty: the weights stay where
-/// they are. One that is merged is taken out first. ArgumentError listing those that there are.
+/// they are. Where adapters are trained, it is the one that is from then on. One that is merged is
+/// taken out first. ArgumentError listing those that there are.
 void use_lora(Module& model, const std::string& name);
 /// The names of the adapters of a model.
 std::vector<std::string> lora_names(Module& model);
