@@ -1,0 +1,192 @@
+// Checkpoints: a training goes on as if it had not been stopped.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "child.h"
+#include "fixture.h"
+#include "folder.h"
+#include "lazuli/lazuli.h"
+#include "long_option.h"
+#include "resumed.h"
+
+namespace lazuli {
+namespace {
+
+using testing::HasSubstr;
+using tests::Child;
+using tests::Folder;
+using tests::read_text;
+using tests::Training;
+
+/// The bytes of all tensors of a checkpoint.
+std::map<std::string, std::string> in_file(const std::string& path) {
+    return tests::bits(SafetensorsFile::open(path).tensors());
+}
+
+class Checkpoint : public testing::TestWithParam<std::string> {};
+
+TEST_P(Checkpoint, GoesOnBitForBit) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training one(GetParam(), 1);
+    one.run(4);
+    one.save(path);
+    const std::string saved = read_text(path);
+    const std::vector<float> losses = one.run(6);
+    Training other(GetParam(), 2);  // other weights, and steps of its own
+    other.run(1);
+    other.load(path);
+    EXPECT_EQ(other.step.calls(), 4);
+    EXPECT_EQ(other.optimizer->count(), 4);
+    EXPECT_EQ(other.run(6), losses);
+    EXPECT_EQ(other.all(), one.all());
+    EXPECT_EQ(read_text(path), saved) << "training wrote into the file";
+}
+
+TEST_P(Checkpoint, GoesOnWithOtherThreads) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training one(GetParam(), 1);
+    one.run(3);
+    one.save(path);
+    one.run(5);
+    for (const char* threads : {"1", "3"}) {
+        const std::string own = folder / threads;
+        std::filesystem::copy_file(path, own);
+        Child child({tests::kGoOn, own, GetParam(), "5"},
+                    {fmt::format("LAZULI_NUM_THREADS={}", threads)});
+        child.wait();
+        EXPECT_EQ(in_file(own), one.all()) << threads << " threads";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Checkpoint,
+                         testing::Values("sgd", "adamw", "adafactor", "muon"),
+                         [](const auto& test) { return test.param; });
+
+TEST(Checkpoints, StopBetweenTheCallsOfAnUpdate) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    const train::StepOptions options{.accumulate = 3, .seed = 5};
+    Training one("adamw", 1, options);
+    one.run(5);  // an update, and two thirds of another
+    EXPECT_EQ(one.optimizer->count(), 1);
+    one.save(path);
+    const std::vector<float> losses = one.run(5);
+    Training other("adamw", 2, options);
+    other.load(path);
+    EXPECT_EQ(other.run(5), losses);
+    EXPECT_EQ(other.all(), one.all());
+    // A step that does not average has no place for the sums.
+    Training plain("adamw", 3);
+    const auto before = plain.all();
+    EXPECT_THROW(plain.load(path), ArgumentError);
+    EXPECT_EQ(plain.all(), before);
+    plain.save(path);
+    const auto after = one.all();
+    EXPECT_THROW(one.load(path), ArgumentError);
+    EXPECT_EQ(one.all(), after);
+}
+
+TEST(Checkpoints, KeepTexts) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training one("sgd");
+    train::save_checkpoint(path, one.model, *one.optimizer, one.step, {{"epoch", "3"}});
+    const auto notes = train::load_checkpoint(path, one.model, *one.optimizer, one.step);
+    EXPECT_EQ(notes.at("epoch"), "3");
+}
+
+TEST(Checkpoints, OfOthersAreRefused) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    nn::Sequential model(nn::Linear(3, 2), nn::LayerNorm(2));
+    optim::AdamW optimizer;
+    train::Step step(model, optimizer, [&](const auto& batch) { return sum(model(batch[0])); });
+    train::save_checkpoint(path, model, optimizer, step);
+    Training mine("adamw");
+    mine.run(2);
+    const auto before = mine.all();
+    try {
+        mine.load(path);
+        FAIL() << "another model's checkpoint was taken";
+    } catch (const ArgumentError& e) {
+        EXPECT_THAT(e.what(), HasSubstr("1.running_mean"));
+        EXPECT_THAT(e.what(), HasSubstr("4.weight"));
+    }
+    EXPECT_EQ(mine.all(), before);
+    Training sgd("sgd");
+    sgd.save(path);
+    try {
+        mine.load(path);
+        FAIL() << "another optimiser's state was taken";
+    } catch (const ArgumentError& e) {
+        EXPECT_THAT(e.what(), HasSubstr("square/0.weight"));
+    }
+    EXPECT_EQ(mine.all(), before);
+    mine.model.save_file(path);
+    EXPECT_THROW(mine.load(path), FileError);
+    EXPECT_THROW(mine.load(folder / "missing"), FileError);
+    EXPECT_EQ(mine.all(), before);
+}
+
+TEST(Checkpoints, ThatDoNotFitLeaveAllAsItWas) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training undisturbed("adamw");
+    Training one("adamw");
+    one.run(2);
+    one.save(path);
+    one.run(2);
+    const std::string saved = read_text(path);
+    const auto before = one.all();
+    {
+        const tests::FileSizeLimit limit(10000);
+        EXPECT_THROW(one.save(path), FileError);
+    }
+    EXPECT_EQ(read_text(path), saved);
+    EXPECT_EQ(folder.count(), 1);
+    EXPECT_EQ(one.all(), before);
+    undisturbed.run(4);
+    EXPECT_EQ(one.run(3), undisturbed.run(3));
+    Training other("adamw", 2);
+    other.load(path);
+    EXPECT_EQ(other.step.calls(), 2);
+}
+
+TEST(Checkpoints, SurviveBeingKilled) {
+    using Clock = std::chrono::steady_clock;
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training undisturbed("adamw");
+    const auto start = Clock::now();
+    for (int i = 0; i < 4; ++i) undisturbed.save(folder / "other.safetensors");
+    const auto once =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start) / 4;
+    const int kills = tests::count(6, 200);
+    std::mt19937_64 random(tests::seed);
+    for (int i = 0; i < kills && !HasFailure(); ++i) {
+        {
+            // What is compiled is kept for the next process.
+            Child child({tests::kTrainForever, path}, {"LAZULI_CACHE=" + (folder / "kernels")});
+            child.wait_for_output();
+            std::this_thread::sleep_for(once * static_cast<int>(random() % 4000) / 1000);
+        }
+        const SafetensorsFile file = SafetensorsFile::open(path);
+        const std::int64_t calls = std::stoll(file.metadata().at("calls"));
+        ASSERT_GT(calls, undisturbed.step.calls());
+        undisturbed.run(static_cast<int>(calls - undisturbed.step.calls()));
+        EXPECT_TRUE(tests::bits(file.tensors()) == undisturbed.all()) << "step " << calls;
+    }
+    fmt::print("checkpoints: {} kills while training, {} steps: all as if undisturbed\n", kills,
+               undisturbed.step.calls());
+}
+
+}  // namespace
+}  // namespace lazuli
