@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "folder.h"
 #include "lazuli/grad.h"
+#include "lazuli/index.h"
 #include "lazuli/ops.h"
 
 namespace lazuli::tests {
@@ -36,8 +38,25 @@ Fixture::Fixture(const std::string& name)
     : described(nlohmann::json::parse(read_text(path_of(name + ".json")))),
       file(SafetensorsFile::open(path_of(name + ".safetensors"))) {}
 
-Tensor Fixture::operator[](const std::string& name) const {
-    return file.tensor(name).contiguous().eval();
+Tensor Fixture::operator[](const std::string& name) const { return file.tensor(name); }
+
+std::vector<Tensor> Fixture::entries(const std::string& name) const {
+    const Tensor all = file.tensor(name);
+    const auto count = static_cast<std::size_t>(all.size(0));
+    const Shape shape = all[0].shape();
+    std::vector<Tensor> out;
+    const auto cut = [&]<class T>(const std::vector<T>& values) {
+        const std::size_t each = values.size() / count;
+        for (std::size_t i = 0; i < count; ++i)
+            out.push_back(Tensor::from(std::span(values).subspan(i * each, each), shape));
+    };
+    if (all.dtype() == i64)
+        cut(all.to_vector<std::int64_t>());
+    else if (all.dtype() == f64)
+        cut(all.to_vector<double>());
+    else
+        cut(all.to_vector<float>());
+    return out;
 }
 
 double apart(const Tensor& a, const Tensor& b) { return greatest(a, b, false); }

@@ -18,8 +18,10 @@ struct Fixture {
     explicit Fixture(const std::string& name);
     nlohmann::json described;
     SafetensorsFile file;
-    /// A tensor in memory of its own.
+    /// A tensor.
     Tensor operator[](const std::string& name) const;
+    /// The entries along the first axis of a tensor, each in memory of its own.
+    std::vector<Tensor> entries(const std::string& name) const;
 };
 
 /// The greatest difference of two tensors' elements; infinite where shapes differ, or where one is

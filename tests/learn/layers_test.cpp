@@ -227,9 +227,15 @@ class Case {
     Named group(const std::string& name) const {
         Named out;
         if (!described_.contains(name)) return out;
-        for (const auto& [key, shape] : described_.at(name).items())
-            out[key] = fixture_[std::string(described_.at("name")) + "." + name + "." + key];
+        for (const auto& [key, shape] : described_.at(name).items()) out[key] = tensor(name, key);
         return out;
+    }
+
+    /// The file has numbers as vectors of one element.
+    Tensor tensor(const std::string& group, const std::string& name) const {
+        const Tensor found =
+            fixture_[std::string(described_.at("name")) + "." + group + "." + name];
+        return described_.at(group).at(name).empty() ? found.reshape({}) : found;
     }
 
     void load() {
@@ -248,9 +254,8 @@ class Case {
     }
 
     void check(const std::string& group, const std::string& name, const Tensor& got) {
-        const std::string full = std::string(described_.at("name")) + "." + group + "." + name;
-        const double far = relatively_apart(got, fixture_[full]);
-        EXPECT_LE(far, kBound) << full;
+        const double far = relatively_apart(got, tensor(group, name));
+        EXPECT_LE(far, kBound) << described_.at("name") << " " << group << " " << name;
         worst_ = std::max(worst_, far);
     }
 

@@ -81,15 +81,20 @@ TEST(Optimizers, GoWherePyTorchGoes) {
             continue;
         }
         Bag model;
-        for (const std::string p : described.at("parameters"))
+        std::map<std::string, std::vector<Tensor>> slopes;
+        std::map<std::string, std::vector<Tensor>> wanted;
+        for (const std::string p : described.at("parameters")) {
             model.held.emplace(p, fixture["initial." + p]);
-        for (std::int64_t step = 0; step < fixture.described.at("steps"); ++step) {
+            slopes[p] = fixture.entries("gradients." + p);
+            wanted[p] = fixture.entries(name + "." + p);
+        }
+        for (std::size_t step = 0; step < fixture.described.at("steps"); ++step) {
             std::vector<Tensor> gradients;
-            for (const auto& [p, parameter] : model.held)
-                gradients.push_back(fixture["gradients." + p][step]);
+            for (const auto& [p, parameter] : model.held) gradients.push_back(slopes[p][step]);
             optimizer->step(model, gradients);
+            eval(optimizer->tensors());
             for (const auto& [p, parameter] : model.held) {
-                const double far = relatively_apart(parameter, fixture[name + "." + p][step]);
+                const double far = relatively_apart(parameter, wanted[p][step]);
                 EXPECT_LE(far, kBound) << name << " " << p << " step " << step;
                 worst = std::max(worst, far);
             }

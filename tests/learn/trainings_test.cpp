@@ -29,14 +29,12 @@ struct Trained {
         for (const auto& [name, parameter] : model.parameters())
             weights.emplace_back(name, fixture[prefix + name]);
         model.load(weights);
-        const Tensor inputs = fixture["data.inputs"];
-        const Tensor targets = fixture["data.targets"];
-        for (std::int64_t i = 0; i < inputs.size(0); ++i)
-            batches.push_back({inputs[i].contiguous().eval(), targets[i].contiguous().eval()});
+        const std::vector<Tensor> inputs = fixture.entries("data.inputs");
+        const std::vector<Tensor> targets = fixture.entries("data.targets");
+        for (std::size_t i = 0; i < inputs.size(); ++i) batches.push_back({inputs[i], targets[i]});
     }
 
-    /// How far gradients are from PyTorch's, as a share of the largest of their tensor. One that is
-    /// nothing but rounding errors is measured by those of the others.
+    /// How far gradients are from PyTorch's, as a share of the largest of their tensor.
     double gradients_apart() {
         double most = 0;
         double worst = 0;
@@ -44,8 +42,12 @@ struct Trained {
         for (const auto& [name, gradient] : gradients)
             most = std::max(most, largest(fixture["gradients." + prefix + name]));
         for (const auto& [name, gradient] : gradients) {
+            if (name.ends_with("key.bias")) {  // nothing but rounding errors
+                EXPECT_LE(largest(gradient), 1e-6 * most) << name;
+                continue;
+            }
             const Tensor want = fixture["gradients." + prefix + name];
-            const double share = apart(gradient, want) / std::max(largest(want), 1e-3 * most);
+            const double share = apart(gradient, want) / largest(want);
             EXPECT_LE(share, 1e-5) << name;
             worst = std::max(worst, share);
         }
