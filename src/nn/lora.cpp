@@ -41,13 +41,10 @@ void expect_adapter(std::string_view op, Module& model, const std::string& name)
                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
-void take_out(const std::string& name, Linear& linear) {
-    for (auto& [adapter_name, adapter] : linear.adapters) {
+/// Puts the weight back that was before a merge.
+void take_out(Linear& linear) {
+    for (auto& [name, adapter] : linear.adapters) {
         if (!adapter.merged) continue;
-        if (!adapter.merged_into.defined())
-            throw ArgumentError(
-                fmt::format("unmerge_lora: the weight of {} before {} was merged was not kept",
-                            name, adapter_name));
         linear.weight = std::move(adapter.merged_into);
         adapter.merged_into = Tensor();
         adapter.merged = false;
@@ -73,15 +70,34 @@ double number_in(const std::map<std::string, std::string>& metadata, const std::
 
 }  // namespace
 
+namespace {
+
+void expect_name(std::string_view op, const std::string& name) {
+    if (!name.empty() && name.find('.') == std::string::npos) return;
+    throw ArgumentError(
+        fmt::format("{}: {:?} is no name of an adapter: it is empty, or has a dot", op, name));
+}
+
+/// Throws where a weight before a merge was not kept, before anything is changed.
+void expect_kept(const std::vector<NamedLinear>& linears) {
+    for (const auto& [layer, linear] : linears) {
+        for (const auto& [name, adapter] : linear->adapters) {
+            if (!adapter.merged || adapter.merged_into.defined()) continue;
+            throw ArgumentError(fmt::format(
+                "unmerge_lora: the weight of {} before {} was merged was not kept", layer, name));
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
     if (options.rank < 1)
         throw ArgumentError(fmt::format("add_lora: a rank of {}, below 1", options.rank));
     if (!(options.dropout >= 0 && options.dropout < 1))
         throw ArgumentError(
             fmt::format("add_lora: a dropout of {}, not from 0 to below 1", options.dropout));
-    if (options.name.empty() || options.name.find('.') != std::string::npos)
-        throw ArgumentError(fmt::format(
-            "add_lora: {:?} is no name of an adapter: it is empty, or has a dot", options.name));
+    expect_name("add_lora", options.name);
     const auto linears = linears_of(model);
     std::vector<NamedLinear> chosen;
     for (const auto& [name, linear] : linears) {
@@ -92,14 +108,14 @@ std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
     if (chosen.empty())
         throw ArgumentError(fmt::format("add_lora: no Linear layer matches {}; there are: {}",
                                         fmt::join(options.layers, ", "), names_text(linears)));
-    for (const auto& [name, linear] : chosen)
+    for (const auto& [name, linear] : linears)
         if (linear->adapters.contains(options.name))
             throw ArgumentError(
                 fmt::format("add_lora: {} has an adapter {} already", name, options.name));
+    unmerge_lora(model);
     model.set_trainable("*", false);
     std::vector<std::string> out;
     for (const auto& [name, linear] : chosen) {
-        take_out(name, *linear);
         const Shape& shape = linear->weight.shape();
         const DType dtype = linear->weight.dtype();
         Adapter adapter;
@@ -108,17 +124,21 @@ std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
         adapter.scale = options.alpha / static_cast<double>(options.rank);
         adapter.dropout = options.dropout;
         linear->adapters[options.name] = std::move(adapter);
-        linear->active = options.name;
         out.push_back(name);
     }
+    use_lora(model, options.name);
     return out;
 }
 
 void use_lora(Module& model, const std::string& name) {
     if (!name.empty()) expect_adapter("use_lora", model, name);
     unmerge_lora(model);
-    for (const auto& [layer, linear] : linears_of(model))
+    for (const auto& [layer, linear] : linears_of(model)) {
         linear->active = linear->adapters.contains(name) ? name : "";
+        // One that is not in use has no gradients, and decay would wear it down.
+        for (auto& [own, adapter] : linear->adapters)
+            adapter.down.trainable = adapter.up.trainable = own == name;
+    }
 }
 
 std::vector<std::string> lora_names(Module& model) {
@@ -130,10 +150,11 @@ std::vector<std::string> lora_names(Module& model) {
 
 void remove_lora(Module& model, const std::string& name) {
     expect_adapter("remove_lora", model, name);
+    expect_kept(linears_of(model));
     for (const auto& [layer, linear] : linears_of(model)) {
         const auto found = linear->adapters.find(name);
         if (found == linear->adapters.end()) continue;
-        if (found->second.merged) take_out(layer, *linear);
+        if (found->second.merged) take_out(*linear);
         linear->adapters.erase(found);
         if (linear->active == name) linear->active.clear();
     }
@@ -145,9 +166,10 @@ void merge_lora(Module& model, bool keep) {
         if (found == linear->adapters.end() || found->second.merged) continue;
         Adapter& adapter = found->second;
         const Tensor& old = linear->weight;
-        // In f32, so that a narrow weight is rounded once.
-        const Tensor product = matmul(adapter.up.cast(f32), adapter.down.cast(f32));
-        const Tensor merged = (old.cast(f32) + product * adapter.scale).cast(old.dtype());
+        // In f32 at least, so that a narrow weight is rounded once.
+        const DType wide = size_of(old.dtype()) < 4 ? f32 : old.dtype();
+        const Tensor product = matmul(adapter.up.cast(wide), adapter.down.cast(wide));
+        const Tensor merged = (old.cast(wide) + product * adapter.scale).cast(old.dtype());
         if (keep) adapter.merged_into = old;
         linear->weight = merged;
         adapter.merged = true;
@@ -155,12 +177,9 @@ void merge_lora(Module& model, bool keep) {
 }
 
 void unmerge_lora(Module& model) {
-    for (const auto& [layer, linear] : linears_of(model)) {
-        // All are asked before one is changed.
-        for (const auto& [name, adapter] : linear->adapters)
-            if (adapter.merged && !adapter.merged_into.defined()) take_out(layer, *linear);
-    }
-    for (const auto& [layer, linear] : linears_of(model)) take_out(layer, *linear);
+    const auto linears = linears_of(model);
+    expect_kept(linears);
+    for (const auto& [layer, linear] : linears) take_out(*linear);
 }
 
 void save_lora(Module& model, const std::string& path, const std::string& name) {
@@ -182,6 +201,7 @@ void save_lora(Module& model, const std::string& path, const std::string& name) 
 }
 
 void load_lora(Module& model, const std::string& path, const std::string& name) {
+    expect_name("load_lora", name);
     const SafetensorsFile file = SafetensorsFile::open(path);
     const auto linears = linears_of(model);
     std::vector<std::pair<Linear*, Adapter>> made;
@@ -198,8 +218,8 @@ void load_lora(Module& model, const std::string& path, const std::string& name) 
                             path, layer, names_text(linears)));
         Linear& linear = *found->second;
         Adapter adapter;
-        adapter.down = file.tensor(key);
-        adapter.up = file.tensor(layer + std::string(kUp));
+        adapter.down = tensor(file.tensor(key), linear.weight.dtype());
+        adapter.up = tensor(file.tensor(layer + std::string(kUp)), linear.weight.dtype());
         const Shape& weight = linear.weight.shape();
         const Shape& down = adapter.down.shape();
         const Shape& up = adapter.up.shape();

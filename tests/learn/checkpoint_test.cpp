@@ -174,7 +174,8 @@ TEST(Checkpoints, SurviveBeingKilled) {
     for (int i = 0; i < kills && !HasFailure(); ++i) {
         {
             // What is compiled is kept for the next process.
-            Child child({tests::kTrainForever, path}, {"LAZULI_CACHE=" + (folder / "kernels")});
+            Child child({tests::kTrainForever, path},
+                        {"LAZULI_CACHE=1", "LAZULI_CACHE_DIR=" + (folder / "kernels")});
             child.wait_for_output();
             std::this_thread::sleep_for(once * static_cast<int>(random() % 4000) / 1000);
         }

@@ -92,7 +92,9 @@ TEST(Optimizers, GoWherePyTorchGoes) {
             std::vector<Tensor> gradients;
             for (const auto& [p, parameter] : model.held) gradients.push_back(slopes[p][step]);
             optimizer->step(model, gradients);
-            eval(optimizer->tensors());
+            std::vector<Tensor> all = optimizer->tensors();
+            for (const auto& [p, parameter] : model.held) all.push_back(parameter);
+            eval(all);
             for (const auto& [p, parameter] : model.held) {
                 const double far = relatively_apart(parameter, wanted[p][step]);
                 EXPECT_LE(far, kBound) << name << " " << p << " step " << step;
