@@ -99,8 +99,8 @@ class Optimizer {
     /// All that is remembered: `momentum/blocks.0.up.weight`, and the count as `count`.
     NamedTensors state() const;
     /// Takes that over. ArgumentError where there is no count, and listing all names that are
-    /// missing or unknown where it was begun with a model; ShapeError where a shape differs. Then
-    /// nothing has changed.
+    /// missing or unknown where it was begun with a model; ShapeError and DTypeError where shapes or
+    /// types differ. Then nothing has changed.
     void load(const NamedTensors& state);
     /// The tensors that are remembered, to be evaluated with the parameters.
     std::vector<Tensor> tensors() const;

@@ -112,6 +112,10 @@ void expect_fitting(const std::map<std::string, Slots>& have,
     for (const auto& [name, slots] : have) {
         for (const auto& [slot, tensor] : slots) {
             const Tensor& other = given.at(name).at(slot);
+            if (other.dtype() != tensor.dtype())
+                throw DTypeError(fmt::format("load: {}/{} is {}, and {} is given", slot, name,
+                                             lazuli::name(tensor.dtype()),
+                                             lazuli::name(other.dtype())));
             if (other.shape() == tensor.shape()) continue;
             throw ShapeError(fmt::format("load: {}/{} is {}, and {} is given", slot, name,
                                          tensor.shape().str(), other.shape().str()),

@@ -114,6 +114,11 @@ Step::Slopes Step::slopes(const std::vector<Tensor>& batch) {
 
 Step::Recorded Step::record(const std::vector<Tensor>& batch) {
     Slopes made = slopes(batch);
+    if (!sums_.empty() && sums_.size() != made.gradients.size())
+        throw ArgumentError(
+            fmt::format("Step: {} parameters are trained now, and gradients of {} are averaged: "
+                        "what is trained must not change between calls",
+                        made.gradients.size(), sums_.size()));
     Recorded out{.result = {.loss = made.loss}, .targets = {made.loss}};
     const std::vector<Tensor*> buffers = buffers_of(model_);
     for (std::size_t i = 0; i < buffers.size(); ++i) {

@@ -160,24 +160,33 @@ TEST(Checkpoints, ThatDoNotFitLeaveAllAsItWas) {
     EXPECT_EQ(other.step.calls(), 2);
 }
 
-TEST(Checkpoints, SurviveBeingKilled) {
+/// How long a step and its checkpoint take.
+std::chrono::microseconds step_and_save(const std::string& path) {
     using Clock = std::chrono::steady_clock;
-    const Folder folder;
-    const std::string path = folder / "run.safetensors";
-    Training undisturbed("adamw");
+    Training training("adamw");
+    training.run(1);
     const auto start = Clock::now();
-    for (int i = 0; i < 4; ++i) undisturbed.save(folder / "other.safetensors");
-    const auto once =
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start) / 4;
+    for (int i = 0; i < 4; ++i) {
+        training.run(1);
+        training.save(path);
+    }
+    return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start) / 4;
+}
+
+TEST(Checkpoints, SurviveBeingKilled) {
+    const Folder folder;
+    const Folder kernels;  // what is compiled is kept for the next process
+    const std::string path = folder / "run.safetensors";
+    const auto once = step_and_save(kernels / "other.safetensors");
     const int kills = tests::count(6, 200);
     std::mt19937_64 random(tests::seed);
+    Training undisturbed("adamw");
     for (int i = 0; i < kills && !HasFailure(); ++i) {
         {
-            // What is compiled is kept for the next process.
             Child child({tests::kTrainForever, path},
-                        {"LAZULI_CACHE=1", "LAZULI_CACHE_DIR=" + (folder / "kernels")});
+                        {"LAZULI_CACHE=1", "LAZULI_CACHE_DIR=" + kernels.path().string()});
             child.wait_for_output();
-            std::this_thread::sleep_for(once * static_cast<int>(random() % 4000) / 1000);
+            std::this_thread::sleep_for(once * static_cast<int>(random() % 6000) / 1000);
         }
         const SafetensorsFile file = SafetensorsFile::open(path);
         const std::int64_t calls = std::stoll(file.metadata().at("calls"));
@@ -185,8 +194,57 @@ TEST(Checkpoints, SurviveBeingKilled) {
         undisturbed.run(static_cast<int>(calls - undisturbed.step.calls()));
         EXPECT_TRUE(tests::bits(file.tensors()) == undisturbed.all()) << "step " << calls;
     }
-    fmt::print("checkpoints: {} kills while training, {} steps: all as if undisturbed\n", kills,
-               undisturbed.step.calls());
+    fmt::print(
+        "checkpoints: {} kills while training, {} of them while writing; {} steps, all as if "
+        "undisturbed\n",
+        kills, folder.count() - 1, undisturbed.step.calls());
+}
+
+TEST(Checkpoints, KeepNarrowWeightsAndTheLossScale) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    const train::StepOptions options{
+        .clip_norm = 1, .seed = 5, .loss_scale = train::LossScale{.first = 1e7, .after = 3}};
+    struct Narrow {
+        nn::Gpt model;
+        optim::AdamW optimizer{{.lr = 1e-2}};
+        train::Step step;
+        Narrow(std::uint64_t seed, const train::StepOptions& options)
+            : model(drawn(seed)),
+              step(
+                  model, optimizer,
+                  [this](const auto& batch) { return model.loss(batch[0], batch[0]); }, options) {}
+        static nn::Gpt drawn(std::uint64_t seed) {
+            const SeedScope scope(seed);
+            nn::Gpt out({.vocabulary = 9,
+                         .context = 8,
+                         .width = 8,
+                         .layers = 1,
+                         .heads = 2,
+                         .dropout = 0.1,
+                         .dtype = f16});
+            for (const auto& [name, tensor] : out.state()) tensor.eval();
+            return out;
+        }
+        std::vector<float> run(int steps) {
+            std::vector<float> losses;
+            for (int i = 0; i < steps; ++i)
+                losses.push_back(step({randint(key(7), 0, 9, {2, 8}).eval()}).loss.item<float>());
+            return losses;
+        }
+    };
+    Narrow one(1, options);
+    one.run(12);
+    EXPECT_LT(one.optimizer.count(), 12) << "nothing was skipped";
+    EXPECT_GT(one.optimizer.count(), 0);
+    train::save_checkpoint(path, one.model, one.optimizer, one.step);
+    Narrow other(2, options);
+    train::load_checkpoint(path, other.model, other.optimizer, other.step);
+    EXPECT_EQ(other.step.loss_scale(), one.step.loss_scale());
+    EXPECT_EQ(other.run(6), one.run(6));
+    EXPECT_EQ(other.step.loss_scale(), one.step.loss_scale());
+    EXPECT_EQ(tests::bits(other.model.state()), tests::bits(one.model.state()));
+    EXPECT_EQ(tests::bits(other.optimizer.state()), tests::bits(one.optimizer.state()));
 }
 
 }  // namespace

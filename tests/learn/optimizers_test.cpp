@@ -271,6 +271,11 @@ TEST(Optimizers, RefuseTheStateOfAnotherKind) {
     optim::AdamW other;
     other.begin(wider);
     EXPECT_THROW(adam.load(other.state()), ShapeError);
+    Bag wide;
+    wide.held.emplace("x", ones({3}, f64));
+    optim::AdamW doubles;
+    doubles.begin(wide);
+    EXPECT_THROW(adam.load(doubles.state()), DTypeError);
     EXPECT_EQ(tests::bits(adam.state()), before);
 }
 

@@ -213,6 +213,20 @@ TEST(Accumulated, TheSumsAreThoseOfALargeBatch) {
     EXPECT_EQ(planned, 0U) << "calls were planned more than once";
 }
 
+TEST(Accumulated, WhatIsTrainedDoesNotChangeMeanwhile) {
+    nn::Linear model(4, 2);
+    optim::Sgd optimizer;
+    train::Step step(model, optimizer, [&](const auto& batch) { return sum(model(batch[0])); },
+                     {.accumulate = 2});
+    const std::vector<Tensor> batch{ones({3, 4}).eval()};
+    (void)step(batch);
+    model.set_trainable("bias", false);
+    EXPECT_THROW(step(batch), ArgumentError);
+    EXPECT_EQ(step.calls(), 1);
+    model.set_trainable("bias", true);
+    EXPECT_TRUE(step(batch).updated);
+}
+
 // ---- running figures
 
 TEST(Steps, KeepRunningFiguresAsPyTorchDoes) {
