@@ -184,7 +184,8 @@ TEST(Checkpoints, SurviveBeingKilled) {
     for (int i = 0; i < kills && !HasFailure(); ++i) {
         {
             Child child({tests::kTrainForever, path},
-                        {"LAZULI_CACHE=1", "LAZULI_CACHE_DIR=" + kernels.path().string()});
+                        {"LAZULI_CACHE=1", "LAZULI_CACHE_DIR=" + kernels.path().string(),
+                         "LAZULI_QUICK_START=0"});
             child.wait_for_output();
             std::this_thread::sleep_for(once * static_cast<int>(random() % 6000) / 1000);
         }

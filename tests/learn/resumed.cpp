@@ -87,10 +87,10 @@ std::map<std::string, std::string> Training::all() {
 void train_forever(const std::string& path) {
     Training training("adamw", 1);
     if (std::filesystem::exists(path)) training.load(path);
-    for (bool is_first = true;; is_first = false) {
+    for (int saved = 1;; ++saved) {
         training.run(1);
         training.save(path);
-        if (!is_first) continue;
+        if (saved != 2) continue;  // the first step waits for code
         std::puts("saved");
         std::fflush(stdout);
     }

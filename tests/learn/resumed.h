@@ -37,7 +37,7 @@ struct Training {
 };
 
 /// Goes on from the checkpoint at the path where there is one, and makes another behind each step.
-/// Prints a line when the first is there.
+/// Prints a line when the second is there.
 [[noreturn]] void train_forever(const std::string& path);
 /// Goes on from the checkpoint at the path for so many steps, and makes another there.
 void go_on(const std::string& path, const std::string& kind, int steps);
