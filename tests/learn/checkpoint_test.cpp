@@ -66,6 +66,22 @@ TEST_P(Checkpoint, GoesOnWithOtherThreads) {
     }
 }
 
+TEST_P(Checkpoint, IsOfStepsThatArePlannedOnce) {
+    const Folder folder;
+    const std::string path = folder / "run.safetensors";
+    Training one(GetParam(), 1, {.clip_norm = 1, .clip_value = 0.5, .seed = 5});
+    one.run(1);
+    const std::uint64_t planned = cache_stats().misses;
+    one.run(6);  // rates, dropout and counts change
+    EXPECT_EQ(cache_stats().misses, planned);
+    one.save(path);
+    Training other(GetParam(), 2, {.clip_norm = 1, .clip_value = 0.5, .seed = 5});
+    other.load(path);
+    const std::uint64_t before = cache_stats().misses;
+    other.run(3);
+    EXPECT_EQ(cache_stats().misses, before) << "a training that goes on is planned anew";
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, Checkpoint,
                          testing::Values("sgd", "adamw", "adafactor", "muon"),
                          [](const auto& test) { return test.param; });

@@ -108,7 +108,7 @@ TEST(Optimizers, GoWherePyTorchGoes) {
     EXPECT_THAT(missing, testing::ElementsAre("rmsprop_plain", "rmsprop_other"));
     EXPECT_EQ(compared, 20);
     fmt::print("optimizers: {} of {} cases, apart by {:.2g}; missing: RMSprop\n", compared,
-               compared + missing.size(), worst);
+               static_cast<std::size_t>(compared) + missing.size(), worst);
 }
 
 TEST(Optimizers, ClipAsPyTorchDoes) {
