@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "lazuli/lazuli.h"
+#include "long_option.h"
 
 namespace lazuli {
 namespace {
@@ -384,7 +385,7 @@ TEST(Recompute, RepeatsDropout) {
     for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(again[i], kept[i], 1e-5);
 }
 
-TEST(Recompute, OfRwkv7IsTheSame) {
+TEST(Recompute, OfRwkv7LearnsTheSame) {
     const auto losses = [](bool recompute) {
         const SeedScope scope(1);
         nn::Rwkv7 model({.vocabulary = 32, .block = {.width = 32, .head_size = 16, .layers = 2}});
@@ -394,8 +395,9 @@ TEST(Recompute, OfRwkv7IsTheSame) {
         return losses_of(model, optimizer, 8, {.clip_norm = 1});
     };
     const auto kept = losses(false);
-    const auto again = losses(true);
     EXPECT_LT(kept.back(), kept.front());
+    if (!tests::long_run) return;  // a plan of its own, which takes seconds
+    const auto again = losses(true);
     for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(again[i], kept[i], 1e-4);
 }
 
