@@ -78,11 +78,13 @@ void expect_name(std::string_view op, const std::string& name) {
         fmt::format("{}: {:?} is no name of an adapter: it is empty, or has a dot", op, name));
 }
 
-/// Throws where a weight before a merge was not kept, before anything is changed.
-void expect_kept(const std::vector<NamedLinear>& linears) {
+/// Throws where a weight before a merge of adapters (of this name, where one is given) was not
+/// kept, before anything is changed.
+void expect_kept(const std::vector<NamedLinear>& linears, const std::string& only = {}) {
     for (const auto& [layer, linear] : linears) {
         for (const auto& [name, adapter] : linear->adapters) {
             if (!adapter.merged || adapter.merged_into.defined()) continue;
+            if (!only.empty() && name != only) continue;
             throw ArgumentError(fmt::format(
                 "unmerge_lora: the weight of {} before {} was merged was not kept", layer, name));
         }
@@ -150,7 +152,7 @@ std::vector<std::string> lora_names(Module& model) {
 
 void remove_lora(Module& model, const std::string& name) {
     expect_adapter("remove_lora", model, name);
-    expect_kept(linears_of(model));
+    expect_kept(linears_of(model), name);
     for (const auto& [layer, linear] : linears_of(model)) {
         const auto found = linear->adapters.find(name);
         if (found == linear->adapters.end()) continue;
