@@ -5,7 +5,7 @@ SETUP ?= scripts/setup-debian
 JOBS ?= 2
 CTEST = ctest --no-tests=error -j $(JOBS) --preset
 # What the sampling tests said of how much they did.
-COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interleavings|expressions|smt|views|symbolic views|passes|kernels|graphs|orders|packing|packing [a-z-]*|no memory|report|cli|indexing|plan cache|compiled|devices|examples|maths|safetensors): ?|^[0-9]+ passed, ' \
+COUNTS = grep -hE '^(conformance|long double|property|mutations|threads|interleavings|expressions|smt|views|symbolic views|passes|kernels|graphs|orders|packing|packing [a-z-]*|no memory|report|cli|indexing|plan cache|compiled|devices|examples|maths|safetensors|trainings|optimizers|layers|checkpoints|narrow|accumulated|recompute|patterns): ?|^[0-9]+ passed, ' \
     build/release/Testing/Temporary/LastTest.log
 SOURCES = git ls-files -z '*.cpp' '*.h'
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -98,7 +99,9 @@ class Optimizer {
     double lr() const;
     /// All that is remembered: `momentum/blocks.0.up.weight`, and the count as `count`.
     NamedTensors state() const;
-    /// Takes that over. ArgumentError where there is no count.
+    /// Takes that over. ArgumentError where there is no count, and listing all names that are
+    /// missing or unknown where it was begun with a model; ShapeError and DTypeError where shapes
+    /// or types differ. Then nothing has changed.
     void load(const NamedTensors& state);
     /// The tensors that are remembered, to be evaluated with the parameters.
     std::vector<Tensor> tensors() const;
@@ -145,11 +148,12 @@ class Sgd : public Optimizer {
 
 /// What Adam and AdamW have.
 struct AdamOptions {
-    double lr = 1e-3;                ///< The learning rate.
-    double beta1 = 0.9;              ///< How much of the mean gradient stays,
-    double beta2 = 0.999;            ///< and of the mean square.
-    double eps = 1e-8;               ///< Added to the root of that.
-    double weight_decay = 0;         ///< Of parameters.
+    double lr = 1e-3;      ///< The learning rate.
+    double beta1 = 0.9;    ///< How much of the mean gradient stays,
+    double beta2 = 0.999;  ///< and of the mean square.
+    double eps = 1e-8;     ///< Added to the root of that.
+    /// Of parameters; where nothing is said, 0 of Adam and 0.01 of AdamW.
+    std::optional<double> weight_decay = {};
     bool amsgrad = false;            ///< Whether the largest mean square so far is taken.
     Schedule schedule = constant();  ///< Of the learning rate.
 };
@@ -174,7 +178,7 @@ class Adam : public Optimizer {
 class AdamW : public Adam {
    public:
     /// With these options.
-    explicit AdamW(const AdamOptions& options = {.weight_decay = 1e-2}) : Adam(options, true) {}
+    explicit AdamW(const AdamOptions& options = {}) : Adam(options, true) {}
 };
 
 /// What Lion has.
@@ -232,14 +236,14 @@ enum class MuonScale : std::uint8_t {
 };
 /// What Muon has.
 struct MuonOptions {
-    double lr = 1e-3;                             ///< The learning rate.
-    double momentum = 0.95;                       ///< How much of the last direction stays.
-    bool nesterov = true;                         ///< Whether it looks a step ahead.
-    double weight_decay = 0.1;                    ///< Of parameters, apart from gradients.
-    int iterations = 5;                           ///< Towards an orthogonal matrix.
-    MuonScale scale = MuonScale::shape;           ///< Of updates.
-    AdamOptions others = {.weight_decay = 1e-2};  ///< AdamW, for what is no matrix.
-    Schedule schedule = constant();               ///< Of the learning rate.
+    double lr = 1e-3;                    ///< The learning rate.
+    double momentum = 0.95;              ///< How much of the last direction stays.
+    bool nesterov = true;                ///< Whether it looks a step ahead.
+    double weight_decay = 0.1;           ///< Of parameters, apart from gradients.
+    int iterations = 5;                  ///< Towards an orthogonal matrix.
+    MuonScale scale = MuonScale::shape;  ///< Of updates.
+    AdamOptions others = {};             ///< AdamW, for what is no matrix.
+    Schedule schedule = constant();      ///< Of the learning rate.
 };
 /// Momentum made orthogonal by Newton and Schulz's iteration: Jordan et al., 2024. What is no
 /// matrix is updated by AdamW, whose learning rate has the same schedule.

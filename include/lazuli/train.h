@@ -69,7 +69,8 @@ class Step {
     /// The calls so far, sums of gradients and the loss scale: all that is neither the model's nor
     /// the optimiser's.
     NamedTensors state() const;
-    /// Takes that over.
+    /// Takes that over. ArgumentError where it is of a step that averages gradients and this one
+    /// does not, or the other way round; ShapeError where they have other shapes.
     void load(const NamedTensors& state);
 
    private:

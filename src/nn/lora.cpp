@@ -41,29 +41,14 @@ void expect_adapter(std::string_view op, Module& model, const std::string& name)
                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
-void take_out(const std::string& name, Linear& linear) {
-    for (auto& [adapter_name, adapter] : linear.adapters) {
+/// Puts the weight back that was before a merge.
+void take_out(Linear& linear) {
+    for (auto& [name, adapter] : linear.adapters) {
         if (!adapter.merged) continue;
-        if (!adapter.merged_into.defined())
-            throw ArgumentError(
-                fmt::format("unmerge_lora: the weight of {} before {} was merged was not kept",
-                            name, adapter_name));
         linear.weight = std::move(adapter.merged_into);
         adapter.merged_into = Tensor();
         adapter.merged = false;
     }
-}
-
-/// Where adapters of a layer are trained, the one that is in use is, and no other: it alone would
-/// have gradients.
-void train_only(Linear& linear, const std::string& name) {
-    const auto is_trained = [](const auto& entry) {
-        return entry.second.down.trainable || entry.second.up.trainable;
-    };
-    if (!linear.adapters.contains(name) || std::ranges::none_of(linear.adapters, is_trained))
-        return;
-    for (auto& [adapter_name, adapter] : linear.adapters)
-        adapter.down.trainable = adapter.up.trainable = adapter_name == name;
 }
 
 /// What an adapter in a file is called, from its layer on.
@@ -85,15 +70,36 @@ double number_in(const std::map<std::string, std::string>& metadata, const std::
 
 }  // namespace
 
+namespace {
+
+void expect_name(std::string_view op, const std::string& name) {
+    if (!name.empty() && name.find('.') == std::string::npos) return;
+    throw ArgumentError(
+        fmt::format("{}: {:?} is no name of an adapter: it is empty, or has a dot", op, name));
+}
+
+/// Throws where a weight before a merge of adapters (of this name, where one is given) was not
+/// kept, before anything is changed.
+void expect_kept(const std::vector<NamedLinear>& linears, const std::string& only = {}) {
+    for (const auto& [layer, linear] : linears) {
+        for (const auto& [name, adapter] : linear->adapters) {
+            if (!adapter.merged || adapter.merged_into.defined()) continue;
+            if (!only.empty() && name != only) continue;
+            throw ArgumentError(fmt::format(
+                "unmerge_lora: the weight of {} before {} was merged was not kept", layer, name));
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
     if (options.rank < 1)
         throw ArgumentError(fmt::format("add_lora: a rank of {}, below 1", options.rank));
     if (!(options.dropout >= 0 && options.dropout < 1))
         throw ArgumentError(
             fmt::format("add_lora: a dropout of {}, not from 0 to below 1", options.dropout));
-    if (options.name.empty() || options.name.find('.') != std::string::npos)
-        throw ArgumentError(fmt::format(
-            "add_lora: {:?} is no name of an adapter: it is empty, or has a dot", options.name));
+    expect_name("add_lora", options.name);
     const auto linears = linears_of(model);
     std::vector<NamedLinear> chosen;
     for (const auto& [name, linear] : linears) {
@@ -104,14 +110,14 @@ std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
     if (chosen.empty())
         throw ArgumentError(fmt::format("add_lora: no Linear layer matches {}; there are: {}",
                                         fmt::join(options.layers, ", "), names_text(linears)));
-    for (const auto& [name, linear] : chosen)
+    for (const auto& [name, linear] : linears)
         if (linear->adapters.contains(options.name))
             throw ArgumentError(
                 fmt::format("add_lora: {} has an adapter {} already", name, options.name));
+    unmerge_lora(model);
     model.set_trainable("*", false);
     std::vector<std::string> out;
     for (const auto& [name, linear] : chosen) {
-        take_out(name, *linear);
         const Shape& shape = linear->weight.shape();
         const DType dtype = linear->weight.dtype();
         Adapter adapter;
@@ -120,9 +126,9 @@ std::vector<std::string> add_lora(Module& model, const LoraOptions& options) {
         adapter.scale = options.alpha / static_cast<double>(options.rank);
         adapter.dropout = options.dropout;
         linear->adapters[options.name] = std::move(adapter);
-        linear->active = options.name;
         out.push_back(name);
     }
+    use_lora(model, options.name);
     return out;
 }
 
@@ -131,7 +137,9 @@ void use_lora(Module& model, const std::string& name) {
     unmerge_lora(model);
     for (const auto& [layer, linear] : linears_of(model)) {
         linear->active = linear->adapters.contains(name) ? name : "";
-        train_only(*linear, name);
+        // One that is not in use has no gradients, and decay would wear it down.
+        for (auto& [own, adapter] : linear->adapters)
+            adapter.down.trainable = adapter.up.trainable = own == name;
     }
 }
 
@@ -144,10 +152,11 @@ std::vector<std::string> lora_names(Module& model) {
 
 void remove_lora(Module& model, const std::string& name) {
     expect_adapter("remove_lora", model, name);
+    expect_kept(linears_of(model), name);
     for (const auto& [layer, linear] : linears_of(model)) {
         const auto found = linear->adapters.find(name);
         if (found == linear->adapters.end()) continue;
-        if (found->second.merged) take_out(layer, *linear);
+        if (found->second.merged) take_out(*linear);
         linear->adapters.erase(found);
         if (linear->active == name) linear->active.clear();
     }
@@ -159,9 +168,10 @@ void merge_lora(Module& model, bool keep) {
         if (found == linear->adapters.end() || found->second.merged) continue;
         Adapter& adapter = found->second;
         const Tensor& old = linear->weight;
-        // In f32, so that a narrow weight is rounded once.
-        const Tensor product = matmul(adapter.up.cast(f32), adapter.down.cast(f32));
-        const Tensor merged = (old.cast(f32) + product * adapter.scale).cast(old.dtype());
+        // In f32 at least, so that a narrow weight is rounded once.
+        const DType wide = size_of(old.dtype()) < 4 ? f32 : old.dtype();
+        const Tensor product = matmul(adapter.up.cast(wide), adapter.down.cast(wide));
+        const Tensor merged = (old.cast(wide) + product * adapter.scale).cast(old.dtype());
         if (keep) adapter.merged_into = old;
         linear->weight = merged;
         adapter.merged = true;
@@ -169,12 +179,9 @@ void merge_lora(Module& model, bool keep) {
 }
 
 void unmerge_lora(Module& model) {
-    for (const auto& [layer, linear] : linears_of(model)) {
-        // All are asked before one is changed.
-        for (const auto& [name, adapter] : linear->adapters)
-            if (adapter.merged && !adapter.merged_into.defined()) take_out(layer, *linear);
-    }
-    for (const auto& [layer, linear] : linears_of(model)) take_out(layer, *linear);
+    const auto linears = linears_of(model);
+    expect_kept(linears);
+    for (const auto& [layer, linear] : linears) take_out(*linear);
 }
 
 void save_lora(Module& model, const std::string& path, const std::string& name) {
@@ -196,6 +203,7 @@ void save_lora(Module& model, const std::string& path, const std::string& name) 
 }
 
 void load_lora(Module& model, const std::string& path, const std::string& name) {
+    expect_name("load_lora", name);
     const SafetensorsFile file = SafetensorsFile::open(path);
     const auto linears = linears_of(model);
     std::vector<std::pair<Linear*, Adapter>> made;
@@ -212,8 +220,8 @@ void load_lora(Module& model, const std::string& path, const std::string& name) 
                             path, layer, names_text(linears)));
         Linear& linear = *found->second;
         Adapter adapter;
-        adapter.down = file.tensor(key);
-        adapter.up = file.tensor(layer + std::string(kUp));
+        adapter.down = tensor(file.tensor(key), linear.weight.dtype());
+        adapter.up = tensor(file.tensor(layer + std::string(kUp)), linear.weight.dtype());
         const Shape& weight = linear.weight.shape();
         const Shape& down = adapter.down.shape();
         const Shape& up = adapter.up.shape();

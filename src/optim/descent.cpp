@@ -45,6 +45,7 @@ Adam::Adam(const AdamOptions& options, bool apart)
     : Optimizer({.lr = options.lr, .schedule = options.schedule}),
       options_(options),
       apart_(apart) {
+    if (!options_.weight_decay) options_.weight_decay = apart ? 1e-2 : 0;
     for (const double beta : {options.beta1, options.beta2})
         if (!(beta >= 0 && beta < 1))
             throw ArgumentError(fmt::format("Adam: a beta of {}, not from 0 to below 1", beta));
@@ -58,9 +59,9 @@ void Adam::remember(const Tensor& parameter, Slots& slots) const {
 
 Tensor Adam::update(const Tensor& parameter, const Tensor& gradient, Slots& slots,
                     const StepInfo& info) const {
-    const bool decays = options_.weight_decay != 0;
-    const Tensor slope =
-        decays && !apart_ ? gradient + parameter * options_.weight_decay : gradient;
+    const double decay = *options_.weight_decay;
+    const bool decays = decay != 0;
+    const Tensor slope = decays && !apart_ ? gradient + parameter * decay : gradient;
     Tensor& mean = slots.at("mean");
     Tensor& square = slots.at("square");
     mean = mean * options_.beta1 + slope * (1 - options_.beta1);
@@ -75,7 +76,7 @@ Tensor Adam::update(const Tensor& parameter, const Tensor& gradient, Slots& slot
     const Tensor root = sqrt(size) * info.number(1 / std::sqrt(lacks2)) + options_.eps;
     const Tensor way = mean / root * info.number(info.lr / lacks1);
     if (!decays || !apart_) return parameter - way;
-    return parameter * info.number(1 - info.lr * options_.weight_decay) - way;
+    return parameter * info.number(1 - info.lr * decay) - way;
 }
 
 // ---- Lion

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lazuli/error.h"
 #include "lazuli/factories.h"
@@ -85,6 +86,46 @@ NamedTensors Optimizer::state() const {
     return out;
 }
 
+namespace {
+
+/// A state that was made for parameters is replaced only by one that fits them.
+void expect_fitting(const std::map<std::string, Slots>& have,
+                    const std::map<std::string, Slots>& given) {
+    std::vector<std::string> missing;
+    std::vector<std::string> unknown;
+    const auto compare = [](const auto& one, const auto& other, auto& only) {
+        for (const auto& [name, slots] : one) {
+            const auto found = other.find(name);
+            for (const auto& [slot, tensor] : slots)
+                if (found == other.end() || !found->second.contains(slot))
+                    only.push_back(slot + "/" + name);
+        }
+    };
+    compare(have, given, missing);
+    compare(given, have, unknown);
+    if (!missing.empty() || !unknown.empty()) {
+        std::string text = "load: the state is not that of this optimiser and its model";
+        if (!missing.empty()) text += fmt::format("; missing: {}", fmt::join(missing, ", "));
+        if (!unknown.empty()) text += fmt::format("; unknown: {}", fmt::join(unknown, ", "));
+        throw ArgumentError(text);
+    }
+    for (const auto& [name, slots] : have) {
+        for (const auto& [slot, tensor] : slots) {
+            const Tensor& other = given.at(name).at(slot);
+            if (other.dtype() != tensor.dtype())
+                throw DTypeError(fmt::format("load: {}/{} is {}, and {} is given", slot, name,
+                                             lazuli::name(tensor.dtype()),
+                                             lazuli::name(other.dtype())));
+            if (other.shape() == tensor.shape()) continue;
+            throw ShapeError(fmt::format("load: {}/{} is {}, and {} is given", slot, name,
+                                         tensor.shape().str(), other.shape().str()),
+                             tensor.shape().str(), other.shape().str());
+        }
+    }
+}
+
+}  // namespace
+
 void Optimizer::load(const NamedTensors& state) {
     std::map<std::string, Slots> slots;
     std::int64_t count = -1;
@@ -99,6 +140,7 @@ void Optimizer::load(const NamedTensors& state) {
         slots[name.substr(slash + 1)][name.substr(0, slash)] = tensor;
     }
     if (count < 0) throw ArgumentError("load: the state of an optimiser has no count");
+    if (!slots_.empty()) expect_fitting(slots_, slots);
     slots_ = std::move(slots);
     count_ = count;
 }

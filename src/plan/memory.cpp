@@ -164,9 +164,12 @@ class Planner {
         std::vector<std::size_t> order(steps_.all.size());
         std::iota(order.begin(), order.end(), 0U);
         std::int64_t most = peak_of(order, rooms);
+        std::vector<bool> was_moved(order.size(), false);  // two may read what the other overwrites
         for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+            if (was_moved[order[i]]) continue;
             const std::size_t behind = last_reader_of_what_is_overwritten(order, i);
             if (behind <= i) continue;
+            was_moved[order[i]] = true;
             std::vector<std::size_t> changed = order;
             std::rotate(changed.begin() + static_cast<std::ptrdiff_t>(i),
                         changed.begin() + static_cast<std::ptrdiff_t>(i) + 1,

@@ -114,6 +114,11 @@ Step::Slopes Step::slopes(const std::vector<Tensor>& batch) {
 
 Step::Recorded Step::record(const std::vector<Tensor>& batch) {
     Slopes made = slopes(batch);
+    if (!sums_.empty() && sums_.size() != made.gradients.size())
+        throw ArgumentError(
+            fmt::format("Step: {} parameters are trained now, and gradients of {} are averaged: "
+                        "what is trained must not change between calls",
+                        made.gradients.size(), sums_.size()));
     Recorded out{.result = {.loss = made.loss}, .targets = {made.loss}};
     const std::vector<Tensor*> buffers = buffers_of(model_);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -152,6 +157,7 @@ void Step::update(std::vector<Tensor> gradients, Recorded& out) {
 }
 
 Explanation Step::explain(const std::vector<Tensor>& batch) {
+    optimizer_.begin(model_);  // of parameters that are trained only now
     const NamedTensors model = model_.state();
     const NamedTensors optimizer = optimizer_.state();
     const NamedTensors own = state();
@@ -194,11 +200,18 @@ void Step::load(const NamedTensors& state) {
     for (const std::string_view name : {"calls", "loss_scale", "finite_steps"})
         if (!given.contains(std::string(name)))
             throw ArgumentError(fmt::format("load: the state of a step has no {}", name));
+    if (sums_.empty() && given.contains("sum/0"))
+        throw ArgumentError("load: the step that was saved averaged gradients of several calls");
     std::vector<Tensor> sums;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
         const auto found = given.find(fmt::format("sum/{}", i));
         if (found == given.end())
             throw ArgumentError("load: the step that was saved averaged no gradients");
+        const Shape& given_shape = found->second.shape();
+        if (given_shape != sums_[i].shape())
+            throw ShapeError(fmt::format("load: the sum of gradients {} is {}, and {} is given", i,
+                                         sums_[i].shape().str(), given_shape.str()),
+                             sums_[i].shape().str(), given_shape.str());
         sums.push_back(found->second);
     }
     sums_ = std::move(sums);

@@ -1,26 +1,20 @@
 // Saving that is cut short, by a signal or by a disk that is full.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <spawn.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <random>
 #include <thread>
 
+#include "child.h"
 #include "endless_saving.h"
 #include "folder.h"
 #include "lazuli/error.h"
 #include "lazuli/factories.h"
 #include "lazuli/ops.h"
 #include "long_option.h"
-
-extern char** environ;
 
 namespace lazuli {
 
@@ -70,40 +64,6 @@ int content_of(const std::string& path) {
     return which;
 }
 
-/// A process of this program that saves until it is killed.
-class Saving {
-   public:
-    explicit Saving(const std::string& path) {
-        int pipe[2] = {};
-        EXPECT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
-        posix_spawn_file_actions_t actions;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-        std::string program = "/proc/self/exe";
-        std::string option = tests::kSaveForever;
-        std::string where = path;
-        char* arguments[] = {program.data(), option.data(), where.data(), nullptr};
-        EXPECT_EQ(::posix_spawn(&child_, program.c_str(), &actions, nullptr, arguments, environ),
-                  0);
-        posix_spawn_file_actions_destroy(&actions);
-        ::close(pipe[1]);
-        char ready = 0;
-        EXPECT_EQ(::read(pipe[0], &ready, 1), 1);
-        ::close(pipe[0]);
-    }
-    ~Saving() {
-        ::kill(child_, SIGKILL);
-        int status = 0;
-        EXPECT_EQ(::waitpid(child_, &status, 0), child_);
-        EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
-    }
-    Saving(const Saving&) = delete;
-    Saving& operator=(const Saving&) = delete;
-
-   private:
-    pid_t child_ = 0;
-};
-
 TEST(SafetensorsSave, ThatIsKilledLeavesAWholeFile) {
     using Clock = std::chrono::steady_clock;
     const Folder folder;
@@ -117,7 +77,8 @@ TEST(SafetensorsSave, ThatIsKilledLeavesAWholeFile) {
     int found[2] = {};
     for (int i = 0; i < kills && !HasFailure(); ++i) {
         {
-            const Saving saving(path);
+            tests::Child saving({tests::kSaveForever, path});
+            saving.wait_for_output();
             std::this_thread::sleep_for(once * static_cast<int>(random() % 4000) / 1000);
         }
         ++found[content_of(path)];

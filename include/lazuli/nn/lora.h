@@ -22,11 +22,11 @@ struct LoraOptions {
 /// Gives an adapter to each Linear layer whose name matches one of the patterns, makes it the one
 /// in use, and leaves nothing else to be trained. At first it changes nothing: one of its factors
 /// is 0. Returns the names of the layers; ArgumentError listing all Linear layers where none
-/// matches, or where there is an adapter of that name.
+/// matches, or where there is an adapter of that name; then nothing has changed.
 std::vector<std::string> add_lora(Module& model, const LoraOptions& options);
 /// Makes another adapter the one in use, or none where the name is empty: the weights stay where
-/// they are. Where adapters are trained, it is the one that is from then on. One that is merged is
-/// taken out first. ArgumentError listing those that there are.
+/// they are. Of the adapters it alone is trained. One that is merged is taken out first.
+/// ArgumentError listing those that there are.
 void use_lora(Module& model, const std::string& name);
 /// The names of the adapters of a model.
 std::vector<std::string> lora_names(Module& model);

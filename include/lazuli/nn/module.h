@@ -183,10 +183,11 @@ class Sequential : public Layer {
    public:
     /// None yet: what comes in goes out.
     Sequential() = default;
-    /// These.
+    /// These. A Sequential alone is copied; beside others it is a layer.
     template <class... Layers>
-        requires(sizeof...(Layers) > 0) &&
-                (... && !std::same_as<std::remove_cvref_t<Layers>, Sequential>)
+        requires(sizeof...(Layers) > 1) ||
+                (sizeof...(Layers) == 1 &&
+                 (... && !std::same_as<std::remove_cvref_t<Layers>, Sequential>))
     explicit Sequential(Layers&&... layers) {
         (add(std::forward<Layers>(layers)), ...);
     }
