@@ -279,7 +279,7 @@ std::optional<Contraction> find_contraction(const Program& program, const codege
 }
 
 ContractionRoom room_of(const Program& program, const Contraction& contraction,
-                        std::span<const ValueRef> buffers) {
+                        std::span<const ValueRef> buffers, bool product_in_output) {
     const auto aligned = [&](ValueRef v) {
         return (program.spec(v).nbytes() + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
     };
@@ -287,7 +287,8 @@ ContractionRoom room_of(const Program& program, const Contraction& contraction,
     if (!contraction.left.prologue.operations.empty()) out.left = aligned(contraction.left.value);
     if (!contraction.right.prologue.operations.empty())
         out.right = aligned(contraction.right.value);
-    if (std::find(buffers.begin(), buffers.end(), contraction.product) == buffers.end())
+    if (!product_in_output &&
+        std::find(buffers.begin(), buffers.end(), contraction.product) == buffers.end())
         out.product = aligned(contraction.product);
     return out;
 }

@@ -43,7 +43,7 @@ struct Contraction {
 };
 
 /// The bytes of memory that running it takes beside its operands and results: what the prologues
-/// make, and the product where no step reads it.
+/// make, and the product where it is neither a result nor computed in the place of one.
 struct ContractionRoom {
     std::int64_t left = 0;
     std::int64_t right = 0;
@@ -51,7 +51,7 @@ struct ContractionRoom {
     std::int64_t total() const { return left + right + product; }
 };
 ContractionRoom room_of(const Program& program, const Contraction& contraction,
-                        std::span<const ValueRef> buffers);
+                        std::span<const ValueRef> buffers, bool product_in_output);
 
 /// The group as a contraction, where it is one product whose axes are single steps through memory,
 /// or a convolution: weights by windows.

@@ -97,6 +97,13 @@ class Planner {
                                           values) != pairs_of_epilogue.end();
             if (read_once && fits) step.in_place.push_back(values);
         }
+        // Not where an operand of the epilogue may lie.
+        step.product_in.reset();
+        for (const auto& [from, to] : pairs_of_epilogue) {
+            const bool is_taken = std::any_of(step.in_place.begin(), step.in_place.end(),
+                                              [&](const Pair& pair) { return pair.second == to; });
+            if (from == contraction->product && !is_taken) step.product_in = to;
+        }
     }
 
     using Pair = std::pair<ValueRef, ValueRef>;
@@ -331,7 +338,10 @@ class Planner {
         }
         if (step.kernel == nullptr) return 0;
         const auto contraction = find_contraction(program_, step.group);
-        return contraction ? room_of(program_, *contraction, step.buffers).total() : 0;
+        return contraction
+                   ? room_of(program_, *contraction, step.buffers, step.product_in.has_value())
+                         .total()
+                   : 0;
     }
 
     /// Whether a product has all the memory it needs: convolutions and narrow types take more.

@@ -30,6 +30,9 @@ struct Step {
     // An operand that nobody reads behind this step, and an output that may lie where it does.
     std::vector<std::pair<ValueRef, ValueRef>> in_place;
     codegen::Group group;  // what it computes
+    // The output in whose place a product is computed, element by element before its epilogue; else
+    // it has room of its own.
+    std::optional<ValueRef> product_in;
     // Room in the arena that a step computes in, beside its operands and results. For a product:
     // operands that are made for it, then what it is before its epilogue.
     std::int64_t room = -1;  // -1: none

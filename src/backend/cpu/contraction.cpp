@@ -152,7 +152,8 @@ std::unique_ptr<ContractionStep> ContractionStep::make(const Program& program,
     for (const plan::ProductAxis& axis : found->batch) empty = empty || axis.size == 0;
     if (empty) return nullptr;
     out->buffers_ = step.buffers;
-    out->room_ = plan::room_of(program, *found, step.buffers);
+    out->room_ = plan::room_of(program, *found, step.buffers, step.product_in.has_value());
+    out->product_in_ = step.product_in;
     const plan::ProductOperand* operands[] = {&found->left, &found->right};
     for (std::size_t side = 0; side < 2; ++side) {
         Side& s = out->sides_[side];
@@ -337,7 +338,9 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
     std::vector<void*> behind;
     const bool stored =
         std::find(buffers_.begin(), buffers_.end(), plan_.product) != buffers_.end();
-    if (!stored) {
+    if (product_in_) {
+        result = static_cast<char*>(address(*product_in_));
+    } else if (!stored) {
         result = room + room_.left + room_.right;
     } else {
         result = static_cast<char*>(address(plan_.product));
@@ -362,6 +365,13 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
             multiply_batch(operands[0], operands[1], frozen[1], result, batch, for_rows);
         if (epilogue_ && !in_cache) launch(*epilogue_, behind);
     };
+    // What overwrites an operand runs once: there is nothing to measure.
+    const auto overwrites = [&] {
+        std::vector<void*> places(buffers.begin(), buffers.end());
+        std::sort(places.begin(), places.end());
+        return std::adjacent_find(places.begin(), places.end()) != places.end();
+    };
+    if (choice == Choice::open && overwrites()) choice = Choice::own;
     if (choice == Choice::open)
         choice_ = choice = is_faster(by_library, by_own) ? Choice::library : Choice::own;
     choice == Choice::library ? by_library() : by_own();

@@ -79,6 +79,7 @@ class ContractionStep {
     plan::Contraction plan_;
     std::vector<ValueRef> buffers_;  // the step's
     plan::ContractionRoom room_;     // beside them
+    std::optional<ValueRef> product_in_;
     DType dtype_ = DType::f32;
     Side sides_[2];
     bool right_alone_ = false;  // only the product reads the right operand
