@@ -1456,6 +1456,7 @@ class Emitter {
         }
         if (is_float(from) && is_float(to)) {
             if (to == DType::f16) return build_.CreateFPTrunc(as_single(v, from), type);
+            if (from == DType::f16) return from_half(v, type);
             return size_of(to) > size_of(from) ? build_.CreateFPExt(v, type)
                                                : build_.CreateFPTrunc(v, type);
         }
@@ -1468,6 +1469,12 @@ class Emitter {
             return is_signed(from) ? build_.CreateSIToFP(v, type) : build_.CreateUIToFP(v, type);
         return is_signed(from) ? build_.CreateSExtOrTrunc(v, type)
                                : build_.CreateZExtOrTrunc(v, type);
+    }
+
+    /// Behind a fence: LLVM would compute the larger of two in half precision itself, where
+    /// processors without such instructions go lane by lane, and where NaN may be lost.
+    Value* from_half(Value* v, llvm::Type* type) {
+        return build_.CreateArithmeticFence(build_.CreateFPExt(v, type), type);
     }
 
     /// As f32 on the way to a narrower type: what does not fit is rounded to odd, so that rounding

@@ -97,8 +97,13 @@ class Planner {
                                           values) != pairs_of_epilogue.end();
             if (read_once && fits) step.in_place.push_back(values);
         }
-        // Not where an operand of the epilogue may lie.
+        // Not where an operand of the epilogue may lie, nor where the product is a value of its
+        // own.
         step.product_in.reset();
+        const auto& outputs = step.outputs;
+        if (!contraction ||
+            std::find(outputs.begin(), outputs.end(), contraction->product) != outputs.end())
+            return;
         for (const auto& [from, to] : pairs_of_epilogue) {
             const bool is_taken = std::any_of(step.in_place.begin(), step.in_place.end(),
                                               [&](const Pair& pair) { return pair.second == to; });

@@ -13,7 +13,8 @@
 namespace lazuli {
 namespace {
 
-/// What is recorded and evaluated: a product, a softmax, a reduction, a position, two results.
+/// What is recorded and evaluated: products, a softmax, a reduction, a position, an order; three
+/// results.
 class Work {
    public:
     Work() {
@@ -25,8 +26,11 @@ class Work {
         const Tensor h = x.matmul(w).softmax();
         const Tensor y = gather(h, positions, 0).matmul(w);
         const Tensor s = h.sum(0);
-        eval(y, s);
+        const Tensor ordered = sort(y);
+        eval(y, s, ordered);
         std::vector<float> out = y.to_vector<float>();
+        const std::vector<float> in_order = ordered.to_vector<float>();
+        out.insert(out.end(), in_order.begin(), in_order.end());
         const std::vector<float> sums = s.to_vector<float>();
         out.insert(out.end(), sums.begin(), sums.end());
         return out;
