@@ -38,7 +38,9 @@ bool may_fail(const codegen::Block& block) {
 
 class Planner {
    public:
-    explicit Planner(Steps& steps) : steps_(steps), program_(steps.program) {
+    explicit Planner(Steps& steps) : Planner(steps, steps.program) {}
+    Planner(Steps& steps, const Program& general)
+        : steps_(steps), program_(steps.program), general_(general) {
         bytes_.resize(program_.size());
         for (std::size_t i = 0; i < program_.size(); ++i)
             bytes_[i] = padded(program_.spec(ValueRef::op(i)));
@@ -126,7 +128,7 @@ class Planner {
                     reserved.push_back(operation.input(k));
             }
         }
-        const codegen::Lowered lowered = codegen::lower(program_, contraction.epilogue, "epilogue");
+        const codegen::Lowered lowered = codegen::lower(general_, contraction.epilogue, "epilogue");
         std::vector<Pair> out;
         for (const codegen::InPlace& pair : codegen::find_in_place(lowered.kernel)) {
             const ValueRef from = lowered.buffers[pair.read];
@@ -416,6 +418,7 @@ class Planner {
 
     Steps& steps_;
     const Program& program_;
+    const Program& general_;  // of which `program_` has some sizes, or the same
     std::vector<std::int64_t> bytes_;
     std::vector<bool> is_result_;
     std::vector<std::size_t> end_;  // of each value: behind the step that reads it last
@@ -425,6 +428,7 @@ class Planner {
 }  // namespace
 
 void plan_memory(Steps& steps) { Planner(steps).run(); }
+void plan_memory(Steps& steps, const Program& general) { Planner(steps, general).run(); }
 void pack_memory(Steps& steps) { Planner(steps).run_in_order(); }
 
 }  // namespace lazuli::plan

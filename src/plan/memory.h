@@ -17,6 +17,9 @@ constexpr std::int64_t kValueAlignment = 64;
 /// Puts the steps into an order that needs little memory, and gives each value that is no result
 /// its place. Called once, by `make_steps`.
 void plan_memory(Steps& steps);
+/// The same for some sizes of a program whose steps serve others as well: what may lie where is
+/// found for all of them.
+void plan_memory(Steps& steps, const Program& general);
 
 /// Gives each value its place anew, where the sizes are others than those that the steps were
 /// ordered for.

@@ -160,7 +160,7 @@ OpenSteps make_open_steps(const Program& program) {
     for (const Step& step : out.pattern.all) {
         if (step.kernel != nullptr) ensure_one_shape(out.program, step.group);
     }
-    plan_memory(out.pattern);
+    plan_memory(out.pattern, out.program);
     return out;
 }
 
