@@ -88,6 +88,8 @@ class Planner {
         }
         if (step.kernel == nullptr) return;
         const auto contraction = find_contraction(program_, step.group);
+        // It may be a contraction at other sizes, whose operands must stay.
+        if (!contraction && multiplies(step.group)) return;
         const auto pairs_of_epilogue =
             contraction ? places_in_epilogue(*contraction) : std::vector<Pair>();
         for (const codegen::InPlace& pair : codegen::find_in_place(*step.kernel)) {
@@ -111,6 +113,14 @@ class Planner {
                                               [&](const Pair& pair) { return pair.second == to; });
             if (from == contraction->product && !is_taken) step.product_in = to;
         }
+    }
+
+    bool multiplies(const codegen::Group& group) const {
+        return std::any_of(group.operations.begin(), group.operations.end(),
+                           [&](std::uint32_t member) {
+                               const Lowering how = program_.operation(member).def().lowering;
+                               return how == Lowering::contraction || how == Lowering::convolution;
+                           });
     }
 
     using Pair = std::pair<ValueRef, ValueRef>;
