@@ -205,6 +205,10 @@ std::pair<Value, Value> matrices(const Value& a, const Value& b) {
 Shape product_shape(const InferArgs& args) { return infer_product(args).shape; }
 
 Value product_by_dot(Inputs in, const InferArgs& args) {
+    // One matrix for all batches: their rows are the rows of one product, and what flows back to
+    // the matrix is one product as well.
+    if (in[0].shape().rank() > 2 && in[1].shape().rank() == 2)
+        return dot_general(in[0], in[1], {in[0].shape().rank() - 1}, {0}, {}, {});
     const auto [x, y] = matrices(in[0], in[1]);
     const int rank = x.shape().rank();
     Ints batch;

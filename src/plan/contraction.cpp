@@ -138,12 +138,25 @@ bool reads_bytes(const Program& program, const codegen::Group& group, const Oper
     return true;
 }
 
+/// Rows as one axis, and as few as need be of the first ones as batches that share the right
+/// operand.
+std::optional<ProductAxis> rows_of(std::vector<ProductAxis> axes, std::vector<ProductAxis>& batch) {
+    auto rows = joined(axes);
+    while (!rows && axes.size() > 1) {
+        batch.push_back(axes.front());
+        axes.erase(axes.begin());
+        rows = joined(axes);
+    }
+    return rows;
+}
+
+/// With both operands where they are, or laid out anew where views of them are `dense`.
 bool find_product(const Program& program, const codegen::Group& group, const Operation& operation,
-                  Contraction& out) {
+                  bool dense, Contraction& out) {
     out.of_bytes = reads_bytes(program, group, operation);
     const std::vector<std::int64_t> steps[2] = {
-        place_operand(program, group, operation.input(0), false, out.of_bytes, out.left),
-        place_operand(program, group, operation.input(1), false, out.of_bytes, out.right)};
+        place_operand(program, group, operation.input(0), dense, out.of_bytes, out.left),
+        place_operand(program, group, operation.input(1), dense, out.of_bytes, out.right)};
 
     // Axes: batches, rows, columns, and what is summed over, each in the result's order.
     const Ints contract[2] = {operation.attrs().list(0), operation.attrs().list(1)};
@@ -171,7 +184,7 @@ bool find_product(const Program& program, const codegen::Group& group, const Ope
                 {shape[side][d], side == 0 ? step(0, d) : 0, side == 1 ? step(1, d) : 0});
         }
     }
-    const auto rows = joined(free[0]);
+    const auto rows = rows_of(free[0], out.batch);
     const auto columns = joined(free[1]);
     const auto sums = joined(depth);
     if (!rows || !columns || !sums) return false;
@@ -258,9 +271,13 @@ std::optional<Contraction> find_contraction(const Program& program, const codege
     const Operation operation = program.operation(*found);
     Contraction out;
     out.product = ValueRef::op(*found);
-    const bool fits = operation.def().lowering == Lowering::contraction
-                          ? find_product(program, group, operation, out)
-                          : find_convolution(program, group, operation, out);
+    bool fits = operation.def().lowering == Lowering::contraction
+                    ? find_product(program, group, operation, false, out)
+                    : find_convolution(program, group, operation, out);
+    if (!fits && operation.def().lowering == Lowering::contraction && !out.of_bytes) {
+        out = {.product = out.product};
+        fits = find_product(program, group, operation, true, out);
+    }
     if (!fits) return std::nullopt;
 
     // What is left of the group comes behind the product; what only operands need does not.
