@@ -20,6 +20,11 @@ namespace lazuli::cpu {
 
 namespace {
 
+// Batches a thread from which on threads take whole ones, and the multiplications that are worth
+// handing out.
+constexpr std::int64_t kBatchesApart = 4;
+constexpr double kPieceWork = 1e5;
+
 void throw_bad_index(const std::array<std::int64_t, 3>& status) {
     const std::string index = status[0] == 1
                                   ? fmt::format("{}", status[1])
@@ -287,6 +292,29 @@ void ContractionStep::multiply_batch(const char* left, const char* right, Buffer
              });
 }
 
+/// Where there are many, threads take whole batches: they meet once, and not in each.
+void ContractionStep::multiply_batches(const char* const* operands, Buffer* right_owner,
+                                       char* result, std::int64_t batches,
+                                       std::span<void* const> epilogue_buffers) const {
+    const auto some = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t batch = begin; batch < end; ++batch)
+            multiply_batch(operands[0], operands[1], right_owner, result, batch, epilogue_buffers);
+    };
+    // What is kept packed is packed by one.
+    const bool apart = right_owner == nullptr && batches >= kBatchesApart * runtime::thread_count();
+    if (!apart) return some(0, batches);
+    const double work = static_cast<double>(plan_.rows.size) *
+                        static_cast<double>(plan_.columns.size) *
+                        static_cast<double>(std::max<std::int64_t>(plan_.depth.size, 1));
+    const auto grain = static_cast<std::int64_t>(kPieceWork / std::max(work, 1.0)) + 1;
+    runtime::share_out(
+        batches, grain,
+        [](void* data, std::int64_t begin, std::int64_t end) {
+            (*static_cast<decltype(some)*>(data))(begin, end);
+        },
+        const_cast<void*>(static_cast<const void*>(&some)));
+}
+
 bool ContractionStep::is_ready() const {
     const auto is_made = [](const std::optional<Runnable>& part) {
         return !part || part->is_ready();
@@ -361,8 +389,7 @@ void ContractionStep::run(std::span<void* const> buffers, std::span<Buffer* cons
             if (epilogue_->extents != nullptr)  // as a launch would pass them
                 for_rows.push_back(const_cast<std::int64_t*>(epilogue_->extents->sizes.data()));
         }
-        for (std::int64_t batch = 0; batch < batches; ++batch)
-            multiply_batch(operands[0], operands[1], frozen[1], result, batch, for_rows);
+        multiply_batches(operands, frozen[1], result, batches, for_rows);
         if (epilogue_ && !in_cache) launch(*epilogue_, behind);
     };
     // What overwrites an operand runs once: there is nothing to measure.

@@ -75,6 +75,8 @@ class ContractionStep {
     std::int64_t batch_offset(std::int64_t batch, std::size_t side) const;
     void multiply_batch(const char* left, const char* right, Buffer* right_owner, char* result,
                         std::int64_t batch, std::span<void* const> epilogue_buffers) const;
+    void multiply_batches(const char* const* operands, Buffer* right_owner, char* result,
+                          std::int64_t batches, std::span<void* const> epilogue_buffers) const;
 
     plan::Contraction plan_;
     std::vector<ValueRef> buffers_;  // the step's

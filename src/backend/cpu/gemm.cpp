@@ -235,11 +235,60 @@ template void pack(const double*, std::int64_t, std::int64_t, std::int64_t, std:
 
 namespace {
 
+/// Rows of which the elements of a column lie side by side, in squares of four. Columns may be pages
+/// apart, where processors fetch nothing ahead by themselves.
+void pack_turned(const float* from, std::int64_t column_stride, std::int64_t count,
+                 std::int64_t depth, float* to) {
+    using Four = float __attribute__((vector_size(16)));
+    constexpr std::int64_t kFetched = 16;  // columns ahead
+    const auto load = [](const float* at) {
+        Four out;
+        std::memcpy(&out, at, sizeof out);
+        return out;
+    };
+    std::int64_t p = 0;
+    for (; p + 4 <= depth; p += 4) {
+        const float* columns = from + p * column_stride;
+        if (p + kFetched + 4 <= depth) {
+            for (int column = 0; column < 4; ++column) {
+                for (std::int64_t i = 0; i < count; i += 16)
+                    __builtin_prefetch(columns + (kFetched + column) * column_stride + i);
+            }
+        }
+        std::int64_t i = 0;
+        for (; i + 4 <= count; i += 4) {
+            const Four a = load(columns + i), b = load(columns + column_stride + i);
+            const Four c = load(columns + 2 * column_stride + i);
+            const Four d = load(columns + 3 * column_stride + i);
+            const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+            const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+            const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+            const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+            const Four rows[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                                  __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                                  __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                                  __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+            for (int row = 0; row < 4; ++row)
+                std::memcpy(to + (i + row) * kPitch + p, &rows[row], sizeof(Four));
+        }
+        for (; i < count; ++i) {
+            for (int column = 0; column < 4; ++column)
+                to[i * kPitch + p + column] = columns[column * column_stride + i];
+        }
+    }
+    for (; p < depth; ++p) {
+        for (std::int64_t i = 0; i < count; ++i) to[i * kPitch + p] = from[p * column_stride + i];
+    }
+}
+
 /// Packs rows as they are, kPitch apart.
 template <class T, class From>
 void pack_rows(const From* from, std::int64_t row_stride, std::int64_t column_stride,
                std::int64_t count, std::int64_t depth, T* to) {
-    if (column_stride != 1) {
+    if (std::is_same_v<From, float> && std::is_same_v<T, float> && row_stride == 1) {
+        pack_turned(reinterpret_cast<const float*>(from), column_stride, count, depth,
+                    reinterpret_cast<float*>(to));
+    } else if (column_stride != 1) {
         // Read along whichever way elements lie side by side, a few rows at a time.
         for (std::int64_t p = 0; p < depth; ++p) {
             const From* column = from + p * column_stride;

@@ -1,9 +1,13 @@
 // Scatter on all threads. Updates are brought together by where they go, in their order; then each
-// stretch of the result, which fits the cache, takes its own.
+// stretch of the result, which fits the cache, takes its own. Where whole rows go to one position
+// each, the rows are brought together.
 
 #include "backend/host/scatter.h"
 
+#include <atomic>
 #include <bit>
+#include <optional>
+#include <span>
 
 #include "backend/host/families.h"
 #include "backend/host/keys.h"
@@ -134,19 +138,118 @@ void join(const EvalArgs& args, const Distributed<Bits>& d) {
         });
 }
 
-template <class T, class Bits>
-void join_by(const EvalArgs& args, Scatter mode, const Distributed<Bits>& d) {
+/// Calls f<Mode>() for a mode that joins what is there with updates.
+template <class T, class F>
+void with_mode(Scatter mode, const F& f) {
     switch (mode) {
-        case Scatter::set: return set(args, d);
-        case Scatter::add: return join<T, Scatter::add>(args, d);
-        case Scatter::mul: return join<T, Scatter::mul>(args, d);
+        case Scatter::set: throw InternalError("scatter: set joins nothing");
+        case Scatter::add: return f.template operator()<Scatter::add>();
+        case Scatter::mul: return f.template operator()<Scatter::mul>();
         case Scatter::min:
-            if constexpr (!is_complex_v<T>) join<T, Scatter::min>(args, d);
+            if constexpr (!is_complex_v<T>) f.template operator()<Scatter::min>();
             return;
         case Scatter::max:
-            if constexpr (!is_complex_v<T>) join<T, Scatter::max>(args, d);
+            if constexpr (!is_complex_v<T>) f.template operator()<Scatter::max>();
             return;
     }
+}
+
+// ---- whole rows
+
+constexpr std::int64_t kRow = 16;        // elements from which on rows are looked for
+constexpr std::int64_t kTogether = 256;  // elements of a row that are summed up at once
+
+/// Updates of which the elements side by side all go to one position, as in the gradient of an
+/// embedding: rows of updates by the row of the result they go to, each in its order.
+struct Rows {
+    std::vector<std::int64_t> begins;  // of the updates of each row of the result
+    std::vector<std::int64_t> updates;
+    std::int64_t length;
+};
+
+template <class Index>
+std::optional<Rows> find_rows(const EvalArgs& args) {
+    const std::int64_t axis = args.attrs.integer(0);
+    const Lines to = ops::lines_of(args.spec->shape, axis);
+    const Lines from = ops::lines_of(args.inputs[1].spec->shape, axis);
+    const std::int64_t length = from.inner;
+    if (length < kRow) return std::nullopt;
+    const Index* positions = args.inputs[2].as<Index>();
+    const std::int64_t rows = args.inputs[1].spec->shape.numel() / length;
+    const std::int64_t grain = std::max<std::int64_t>(1, kLongLine / length);
+
+    std::atomic<bool> apart = false;
+    FirstOutside outside;
+    std::vector<std::int64_t> goes(static_cast<std::size_t>(rows));
+    share(rows, grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last && !apart; ++row) {
+            const Index* here = positions + row * length;
+            bool same = true;
+            for (std::int64_t i = 1; i < length; ++i) same &= here[i] == here[0];
+            if (!same) apart = true;
+            const std::int64_t at = ops::counted_position(here[0], to.size);
+            if (at < 0) outside.found(row * length);
+            goes[static_cast<std::size_t>(row)] = row / from.size * to.size + at;
+        }
+    });
+    if (apart) return std::nullopt;
+    outside.check(args, args.inputs[2], axis);
+
+    const auto made = static_cast<std::size_t>(args.spec->shape.numel() / length);
+    Rows out{std::vector<std::int64_t>(made + 1), std::vector<std::int64_t>(goes.size()), length};
+    for (const std::int64_t to_row : goes) ++out.begins[static_cast<std::size_t>(to_row) + 1];
+    for (std::size_t i = 0; i < made; ++i) out.begins[i + 1] += out.begins[i];
+    std::vector<std::int64_t> next = out.begins;
+    for (std::size_t row = 0; row < goes.size(); ++row) {
+        auto& at = next[static_cast<std::size_t>(goes[row])];
+        out.updates[static_cast<std::size_t>(at++)] = static_cast<std::int64_t>(row);
+    }
+    return out;
+}
+
+/// Calls f(row of the result, its updates) for all rows, on all threads.
+template <class F>
+void for_each_row(const Rows& rows, const F& f) {
+    const auto count = static_cast<std::int64_t>(rows.begins.size()) - 1;
+    share(count, std::max<std::int64_t>(1, kLongLine / rows.length),
+          [&](std::int64_t first, std::int64_t last) {
+              for (std::int64_t row = first; row < last; ++row) {
+                  const auto begin = static_cast<std::size_t>(rows.begins[row]);
+                  const auto end = static_cast<std::size_t>(rows.begins[row + 1]);
+                  f(row, std::span(rows.updates).subspan(begin, end - begin));
+              }
+          });
+}
+
+template <class T>
+void set_rows(const EvalArgs& args, const Rows& rows) {
+    for_each_row(rows, [&](std::int64_t row, std::span<const std::int64_t> updates) {
+        const T* from = updates.empty() ? args.inputs[0].as<T>() + row * rows.length
+                                        : args.inputs[1].as<T>() + updates.back() * rows.length;
+        std::copy_n(from, rows.length, args.result<T>() + row * rows.length);
+    });
+}
+
+template <class T, Scatter Mode>
+void join_rows(const EvalArgs& args, const Rows& rows) {
+    using Total = std::conditional_t<std::is_integral_v<T>, T, ops::Compute<T>>;
+    const T* given = args.inputs[1].as<T>();
+    for_each_row(rows, [&](std::int64_t row, std::span<const std::int64_t> updates) {
+        for (std::int64_t first = 0; first < rows.length; first += kTogether) {
+            const std::int64_t count = std::min(kTogether, rows.length - first);
+            const T* x = args.inputs[0].as<T>() + row * rows.length + first;
+            T* const out = args.result<T>() + row * rows.length + first;
+            Total totals[kTogether];
+            for (std::int64_t i = 0; i < count; ++i) totals[i] = static_cast<Total>(x[i]);
+            for (const std::int64_t update : updates) {
+                const T* from = given + update * rows.length + first;
+                for (std::int64_t i = 0; i < count; ++i)
+                    totals[i] =
+                        ops::scattered<Total>(Mode, totals[i], static_cast<Total>(from[i]));
+            }
+            for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(totals[i]);
+        }
+    });
 }
 
 template <class Bits>
@@ -155,12 +258,25 @@ void scatter_bits(const EvalArgs& args) {
                                     ? distribute<Bits, std::int32_t>(args)
                                     : distribute<Bits, std::int64_t>(args);
     const auto mode = static_cast<Scatter>(args.attrs.integer(1));
+    if (mode == Scatter::set) return set(args, d);
     dispatch(args.spec->dtype, [&]<class T>() {
-        if constexpr (sizeof(T) == sizeof(Bits)) join_by<T>(args, mode, d);
+        if constexpr (sizeof(T) == sizeof(Bits))
+            with_mode<T>(mode, [&]<Scatter Mode> { join<T, Mode>(args, d); });
+    });
+}
+
+void scatter_rows(const EvalArgs& args, const Rows& rows) {
+    const auto mode = static_cast<Scatter>(args.attrs.integer(1));
+    dispatch(args.spec->dtype, [&]<class T>() {
+        if (mode == Scatter::set) return set_rows<T>(args, rows);
+        with_mode<T>(mode, [&]<Scatter Mode> { join_rows<T, Mode>(args, rows); });
     });
 }
 
 void scatter_ready(const EvalArgs& args) {
+    const auto rows = args.inputs[2].spec->dtype == i32 ? find_rows<std::int32_t>(args)
+                                                        : find_rows<std::int64_t>(args);
+    if (rows) return scatter_rows(args, *rows);
     switch (size_of(args.spec->dtype)) {
         case 1: return scatter_bits<std::uint8_t>(args);
         case 2: return scatter_bits<std::uint16_t>(args);
